@@ -6,3 +6,4 @@
  */
 #include "unit/harness/list.h"
 #include "unit/platform/list.h"
+#include "unit/memory/list.h"
