@@ -7,3 +7,6 @@
 #include "unit/harness/list.h"
 #include "unit/platform/list.h"
 #include "unit/memory/list.h"
+#include "unit/actors/list.h"
+#include "unit/buffers/list.h"
+#include "unit/streams/list.h"

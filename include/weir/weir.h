@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* weir/weir.h: everything. */
+#ifndef WEIR_WEIR_H
+#define WEIR_WEIR_H
+
+#include "weir/base.h"
+#include "weir/runtime.h"
+#include "weir/heap.h"
+#include "weir/actor.h"
+#include "weir/buffer.h"
+#include "weir/stream.h"
+#include "weir/resp.h"
+
+#endif

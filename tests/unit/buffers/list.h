@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/buffers/list.h: the tests of src/buffers. */
+T(buffers, every_kind_keeps_address_length_and_bytes)
+T(buffers, creation_is_zeroed_or_copied_as_named)
+T(buffers, inline_limit_zero_puts_all_outside)
+T(buffers, too_long_is_refused)
+T(buffers, slices_share_bytes_and_check_bounds)
+T(buffers, slices_keep_their_parents_over_collections)
+T(buffers, plain_pointer_into_a_store_keeps_it)
+T(buffers, unreachable_stores_are_given_back)
+T(buffers, wrap_releases_once_when_unreachable)
+T(buffers, wrap_releases_once_at_the_end_of_the_run)
+T(buffers, wrap_of_nothing_is_a_buffer)
+T(buffers, store_is_shared_between_actors_without_a_copy)
+T(buffers, store_passed_around_is_released_once)
+T(buffers, store_of_nobody_is_refused)
+T(buffers, no_memory_is_reported)
