@@ -10,3 +10,4 @@
 #include "unit/actors/list.h"
 #include "unit/buffers/list.h"
 #include "unit/streams/list.h"
+#include "unit/protocols/list.h"

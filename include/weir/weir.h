@@ -3,12 +3,12 @@
 #ifndef WEIR_WEIR_H
 #define WEIR_WEIR_H
 
-#include "weir/base.h"
-#include "weir/runtime.h"
-#include "weir/heap.h"
 #include "weir/actor.h"
+#include "weir/base.h"
 #include "weir/buffer.h"
-#include "weir/stream.h"
+#include "weir/heap.h"
 #include "weir/resp.h"
+#include "weir/runtime.h"
+#include "weir/stream.h"
 
 #endif

@@ -74,6 +74,21 @@ static void collect_if_wanted(wr_scheduler *scheduler, weir_actor *actor)
     wr_heap_collect(actor->heap);
 }
 
+/* What must hold of an actor between two messages. */
+static void actor_check(const wr_scheduler *scheduler, const weir_actor *actor)
+{
+    WR_ASSERT(actor->shared.kind == &wr_actor_kind);
+    WR_ASSERT(actor->id != 0 && actor->home < scheduler->runtime->threads);
+    WR_ASSERT(actor->block_size == sizeof(weir_actor) + actor->type->size);
+    WR_ASSERT(actor->mailbox.head != NULL);
+    WR_ASSERT(actor->mailbox.head != &actor->stub || actor->stub_queued);
+    WR_ASSERT(actor->heap == NULL || actor->charge == 0);
+    WR_ASSERT(actor->armed == 0 || actor->sources != NULL);
+    WR_ASSERT(!actor->finishing);
+    (void)scheduler;
+    (void)actor;
+}
+
 /* ---- creation ---- */
 
 weir_actor *wr_actor_create(wr_scheduler *scheduler, const weir_type *type, const void *state)
@@ -85,6 +100,7 @@ weir_actor *wr_actor_create(wr_scheduler *scheduler, const weir_type *type, cons
     if (actor == NULL)
         return NULL;
     memset(actor, 0, sizeof *actor);
+    WR_ASSERT(((uintptr_t)actor & 15) == 0);
     actor->shared.kind = &wr_actor_kind;
     actor->shared.size = (uint32_t)size;
     atomic_init(&actor->shared.count, 1);
@@ -96,7 +112,9 @@ weir_actor *wr_actor_create(wr_scheduler *scheduler, const weir_type *type, cons
     actor->id = 1 + atomic_fetch_add_explicit(&scheduler->runtime->next_actor_id, 1, memory_order_relaxed);
     if (type->size != 0)
         memcpy(actor->state, state, type->size);
+    actor_check(scheduler, actor);
     wr_lock_take(&scheduler->actors_lock);
+    WR_ASSERT((scheduler->actors_first == NULL) == (scheduler->actors_last == NULL));
     actor->all_previous = scheduler->actors_last;
     if (scheduler->actors_last != NULL)
         scheduler->actors_last->all_next = actor;
@@ -194,6 +212,8 @@ static void reap(void *state, const void *msg)
 {
     (void)msg;
     weir_actor *actor = WR_CONTAINER(weir_actor, state, state);
+    WR_ASSERT(wr_here->actor == actor);
+    WR_ASSERT(!actor->orphan || atomic_load_explicit(&actor->shared.count, memory_order_relaxed) > 0);
     uint32_t count = 1;
     if (atomic_compare_exchange_strong_explicit(&actor->shared.count, &count, 0, memory_order_acq_rel,
                                                 memory_order_relaxed))
@@ -251,7 +271,9 @@ static bool is_done(const weir_actor *actor)
 
 wr_turn_result wr_actor_turn(wr_scheduler *scheduler, weir_actor *actor)
 {
-    WR_ASSERT(scheduler->actor == NULL);
+    WR_ASSERT(scheduler->actor == NULL && scheduler == wr_here);
+    WR_ASSERT((atomic_load_explicit(&actor->mailbox.tail, memory_order_relaxed) & 1) == 0);
+    actor_check(scheduler, actor);
     scheduler->actor = actor;
     wr_heap_enter(actor->heap);
     wr_turn_result result = WR_TURN_MORE;
@@ -289,6 +311,7 @@ wr_turn_result wr_actor_turn(wr_scheduler *scheduler, weir_actor *actor)
         wr_cpu_relax();
     }
     wr_counter_add(&scheduler->stats.behaviours, ran);
+    WR_ASSERT(scheduler->message == NULL && scheduler->behaviour == NULL);
     if (result == WR_TURN_MORE) {
         run_hooks(actor);
         collect_if_wanted(scheduler, actor);
@@ -323,6 +346,8 @@ static void drop_messages(wr_scheduler *scheduler, weir_actor *actor)
 void wr_actor_finish(wr_scheduler *scheduler, weir_actor *actor)
 {
     weir_actor *before = scheduler->actor;
+    WR_ASSERT(before == NULL || before == actor);
+    actor_check(scheduler, actor);
     scheduler->actor = actor;
     actor->finishing = true;
     wr_heap_enter(actor->heap);
@@ -340,13 +365,16 @@ void wr_actor_finish(wr_scheduler *scheduler, weir_actor *actor)
     if (actor->handle_pins != 0)
         atomic_fetch_sub_explicit(&scheduler->runtime->alive, actor->handle_pins, memory_order_relaxed);
     actor->handle_pins = 0;
-    WR_ASSERT(actor->sources == NULL);
+    WR_ASSERT(actor->sources == NULL && actor->armed == 0);
+    WR_ASSERT(actor->hooks == NULL);
+    WR_ASSERT(actor->held.live == 0);
     scheduler->actor = before;
 }
 
 void wr_actor_free(wr_scheduler *scheduler, weir_actor *actor)
 {
     WR_ASSERT(actor->heap == NULL);
+    WR_ASSERT(actor->shared.kind == &wr_actor_kind);
     wr_scheduler *home = scheduler->runtime->schedulers[actor->home];
     wr_lock_take(&home->actors_lock);
     if (actor->all_previous != NULL)

@@ -51,6 +51,13 @@ WR_INLINE weir_actor *wr_deque_pop(wr_deque *deque)
     return NULL;
 }
 
+/* How many there are, for a decision: others may take some meanwhile. */
+WR_INLINE uint64_t wr_deque_length(const wr_deque *deque)
+{
+    uint64_t head = atomic_load_explicit(&deque->head, memory_order_acquire);
+    return atomic_load_explicit(&deque->tail, memory_order_acquire) - head;
+}
+
 WR_INLINE bool wr_deque_empty(const wr_deque *deque)
 {
     return atomic_load_explicit(&deque->head, memory_order_acquire) ==
@@ -66,6 +73,7 @@ WR_INLINE unsigned wr_deque_steal(wr_deque *own, wr_deque *victim)
         uint64_t head = atomic_load_explicit(&victim->head, memory_order_acquire);
         uint64_t tail = atomic_load_explicit(&victim->tail, memory_order_acquire);
         uint64_t count = tail - head;
+        WR_ASSERT(head <= tail); /* read in this order, and both only grow */
         count -= count / 2;
         if (count == 0)
             return 0;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* actors/held.c: the held list (see held.h) and the way counts are given back.
  *
+ * Job        Keep at most one count for each thing an actor may reach; give counts back, the last one of an actor by way
+ *            of a message to it.
+ * Invariants See held.h. What is dropped here was on a list, in a message, or the caller's own.
+ * Threads    The owner's scheduler; wr_shared_drop: any scheduler.
+ * Cost       See held.h; a drop is one atomic operation.
  * Tried      Counting each reference in the heap to a shared thing: a barrier on every store, and the count of a cycle
  *            never falls. One count for each
  *            holder, found again by the collection, needs neither.

@@ -15,10 +15,14 @@
  */
 #include "actors/scheduler.h"
 
-bool wr_work_somewhere(const wr_runtime *runtime)
+/* The last look before sleeping. In the shared queue nothing may be missed; a ring's owner is awake and runs what is there. */
+static bool work_for(const wr_scheduler *scheduler)
 {
+    const wr_runtime *runtime = scheduler->runtime;
     if (atomic_load_explicit(&runtime->queue_length, memory_order_seq_cst) != 0)
         return true;
+    if (scheduler->left_alone)
+        return false;
     for (unsigned i = 0; i < runtime->threads; i++) {
         if (!wr_deque_empty(&runtime->schedulers[i]->ring))
             return true;
@@ -69,14 +73,15 @@ bool wr_idle_wait(wr_scheduler *scheduler)
 {
     wr_runtime *runtime = scheduler->runtime;
     WR_ASSERT(scheduler->actor == NULL);
-    /* work_somewhere does not look there */
+    /* work_for does not look there */
     WR_ASSERT(atomic_load_explicit(&scheduler->slot, memory_order_relaxed) == NULL);
     uint32_t idle = atomic_fetch_add_explicit(&runtime->idle, 1, memory_order_seq_cst) + 1;
     WR_ASSERT(idle >= 1 && idle <= runtime->threads);
-    if (wr_work_somewhere(runtime)) {
+    if (work_for(scheduler)) {
         atomic_fetch_sub_explicit(&runtime->idle, 1, memory_order_seq_cst);
         return true;
     }
+    WR_ASSERT(wr_deque_empty(&scheduler->ring)); /* its own work would have been seen */
     if (idle == runtime->threads && atomic_load_explicit(&runtime->alive, memory_order_seq_cst) == 0)
         atomic_store_explicit(&runtime->finished, 1, memory_order_seq_cst);
     if (run_is_over(runtime))
@@ -86,6 +91,7 @@ bool wr_idle_wait(wr_scheduler *scheduler)
     wr_poll_event events[WR_POLL_EVENTS];
     wr_counter_add(&scheduler->stats.sleeps, 1);
     int count = wr_poller_wait(runtime->poller, events, WR_POLL_EVENTS, timeout_ns);
+    WR_ASSERT(count >= 0 && count <= WR_POLL_EVENTS);
     scheduler->watch_expired = watcher && count == 0;
     atomic_fetch_sub_explicit(&runtime->idle, 1, memory_order_seq_cst);
     if (watcher)

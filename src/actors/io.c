@@ -38,6 +38,18 @@ static uint64_t key_of(const wr_source *source)
     return (uint64_t)source->generation << 32 | source->index;
 }
 
+/* What must hold of a source that its owner uses. */
+static void source_check(const wr_source *source)
+{
+    WR_ASSERT(wr_here != NULL && source->owner == wr_here->actor);
+    WR_ASSERT(!source->closed);
+    WR_ASSERT(source->index < wr_here->runtime->io_capacity);
+    WR_ASSERT(source->previous != NULL || source->owner->sources == source);
+    WR_ASSERT(source->next == NULL || source->next->previous == source);
+    WR_ASSERT(source->interest == 0 || source->owner->armed > 0);
+    (void)source;
+}
+
 static void source_free(wr_scheduler *scheduler, wr_source *source)
 {
     wr_pool_give(scheduler->pool, source, sizeof *source);
@@ -214,13 +226,15 @@ int wr_source_open(int fd, void *object, wr_source_ready *on_ready, unsigned int
     if (actor->sources != NULL)
         actor->sources->previous = source;
     actor->sources = source;
+    source_check(source);
     *out = source;
     return 0;
 }
 
 void wr_source_arm(wr_source *source, unsigned interest)
 {
-    WR_ASSERT(!source->closed && source->owner == wr_here->actor);
+    source_check(source);
+    WR_ASSERT((interest & ~(WR_POLL_IN | WR_POLL_OUT | WR_POLL_HANGUP)) == 0);
     wr_poller *poller = wr_here->runtime->poller;
     if (source->fd >= 0 && (interest != source->interest || wr_poller_rearm_needed(poller))) {
         int rc = wr_poller_arm(poller, source->fd, key_of(source), interest);
@@ -233,14 +247,14 @@ void wr_source_arm(wr_source *source, unsigned interest)
 
 void wr_source_post(wr_source *source)
 {
-    WR_ASSERT(!source->closed && source->owner == wr_here->actor);
+    source_check(source);
     add_events(wr_here, source, WR_SOURCE_POSTED);
 }
 
 void wr_source_close(wr_source *source)
 {
     wr_scheduler *scheduler = wr_here;
-    WR_ASSERT(!source->closed && source->owner == scheduler->actor);
+    source_check(source);
     table_remove(scheduler->runtime, source);
     if (source->fd >= 0)
         (void)wr_poller_remove(scheduler->runtime->poller, source->fd);

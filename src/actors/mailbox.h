@@ -51,6 +51,7 @@ WR_INLINE bool wr_mailbox_push(wr_mailbox *mailbox, wr_message *message)
 WR_INLINE wr_message *wr_mailbox_pop(wr_mailbox *mailbox, wr_pool_cache *pool)
 {
     wr_message *consumed = mailbox->head;
+    WR_ASSERT(consumed != NULL);
     wr_message *message = atomic_load_explicit(&consumed->next, memory_order_acquire);
     if (message == NULL)
         return NULL;
@@ -63,6 +64,7 @@ WR_INLINE wr_message *wr_mailbox_pop(wr_mailbox *mailbox, wr_pool_cache *pool)
 WR_INLINE bool wr_mailbox_mark_empty(wr_mailbox *mailbox)
 {
     uintptr_t expected = (uintptr_t)mailbox->head;
+    WR_ASSERT((expected & 1) == 0);
     return atomic_compare_exchange_strong_explicit(&mailbox->tail, &expected, expected | 1, memory_order_acq_rel,
                                                    memory_order_relaxed);
 }

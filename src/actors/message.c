@@ -33,8 +33,10 @@ int wr_handles_raise(weir_actor *sender, const void *base, const weir_field *fie
             return kind;
     }
     for (wr_field_walk walk = {fields, 0}; wr_field_next(&walk, base, &word);) {
-        if (classify(sender, word) == 1)
-            wr_shared_raise(word, 1);
+        if (classify(sender, word) != 1)
+            continue;
+        WR_ASSERT(wr_pool_block_of((uintptr_t)word) == word);
+        wr_shared_raise(word, 1);
     }
     return 0;
 }
@@ -119,6 +121,8 @@ int weir_send_copy(weir_ref to, const weir_behaviour *behaviour, const void *msg
         }
     }
     char *payload = wr_message_payload(message);
+    WR_ASSERT(((uintptr_t)payload & 15) == 0);
+    WR_ASSERT(message->block_size == sizeof(wr_message) + behaviour->size + tail_size);
     memcpy(payload, msg, behaviour->size);
     if (tail_size != 0)
         memcpy(payload + behaviour->size, tail, tail_size);

@@ -137,6 +137,7 @@ static const weir_behaviour behaviour_start = {"start", &wr_first_actor_type, si
 static void scheduler_thread(void *arg)
 {
     wr_scheduler *scheduler = arg;
+    WR_ASSERT(wr_here == NULL);
     wr_here = scheduler;
     wr_heap_enter(NULL);
     wr_scheduler_loop(scheduler);
@@ -211,6 +212,7 @@ static int make_first_actor(wr_runtime *runtime, void (*start)(void *arg), void 
 static void end_actors(wr_runtime *runtime)
 {
     wr_scheduler *scheduler = runtime->schedulers[0];
+    WR_ASSERT(scheduler == wr_here && scheduler->actor == NULL);
     atomic_store_explicit(&runtime->ending, 1, memory_order_seq_cst);
     for (unsigned i = 0; i < runtime->threads; i++) {
         for (weir_actor *actor = runtime->schedulers[i]->actors_first; actor != NULL; actor = actor->all_next)
@@ -238,10 +240,11 @@ static int run(wr_runtime *runtime, wr_poll_backend backend, void (*start)(void 
     wr_here = runtime->schedulers[0];
     wr_heap_enter(NULL);
     rc = make_first_actor(runtime, start, arg);
+    /* Before the threads: one of them may run `start`, which may stop the run. */
+    atomic_store_explicit(&current, runtime, memory_order_seq_cst);
     if (rc == 0)
         rc = start_threads(runtime);
     if (rc == 0) {
-        atomic_store_explicit(&current, runtime, memory_order_seq_cst);
         wr_scheduler_loop(wr_here);
         for (unsigned i = 1; i < runtime->threads; i++)
             wr_thread_join(runtime->schedulers[i]->thread);
@@ -251,6 +254,7 @@ static int run(wr_runtime *runtime, wr_poll_backend backend, void (*start)(void 
     atomic_store_explicit(&current, NULL, memory_order_seq_cst);
     while (atomic_load_explicit(&visitors, memory_order_seq_cst) != 0)
         wr_cpu_relax();
+    WR_ASSERT(atomic_load_explicit(&runtime->alive, memory_order_relaxed) == 0);
     wr_here = NULL;
     wr_io_close(runtime);
     wr_poller_close(runtime->poller);
@@ -443,7 +447,7 @@ void **wr_scheduler_slot(void)
 
 void wr_scheduler_slot_release(void (*release)(void *value))
 {
-    wr_here->runtime->release_stream_block = release;
+    atomic_store_explicit(&wr_here->runtime->release_stream_block, release, memory_order_relaxed);
 }
 
 void wr_hold_here(wr_shared *shared)

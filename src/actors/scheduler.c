@@ -18,6 +18,7 @@ WR_THREAD_LOCAL wr_scheduler *wr_here;
 
 void wr_schedule_shared(wr_runtime *runtime, weir_actor *actor)
 {
+    WR_ASSERT(actor != NULL);
     actor->queue_next = NULL;
     wr_lock_take(&runtime->queue_lock);
     if (runtime->queue_last != NULL)
@@ -35,6 +36,7 @@ static weir_actor *take_shared(wr_runtime *runtime)
         return NULL;
     wr_lock_take(&runtime->queue_lock);
     weir_actor *actor = runtime->queue_first;
+    WR_ASSERT((actor == NULL) == (atomic_load_explicit(&runtime->queue_length, memory_order_relaxed) == 0));
     if (actor != NULL) {
         runtime->queue_first = actor->queue_next;
         if (runtime->queue_first == NULL)
@@ -61,6 +63,7 @@ void wr_schedule(wr_scheduler *scheduler, weir_actor *actor, bool warm)
 {
     wr_runtime *runtime = scheduler->runtime;
     WR_ASSERT(scheduler == wr_here);
+    WR_ASSERT((atomic_load_explicit(&actor->mailbox.tail, memory_order_relaxed) & 1) == 0); /* awake, the caller's */
     if (!warm) {
         queue_cold(scheduler, actor);
         if (somebody_idle(runtime))
@@ -112,37 +115,49 @@ static weir_actor *take_own(wr_scheduler *scheduler)
     return wr_deque_pop(&scheduler->ring);
 }
 
-/* Half of somebody's ring, beginning with a random scheduler; after that the slot of one that has been in the same turn
- * since this one last looked. */
+/* May this scheduler, which has nothing to do, take from the ring of `victim`? One that looked because a millisecond was
+ * over leaves a single waiting actor to an owner that makes progress: it most likely talks to the one that runs there, and
+ * the two are faster together. If it finds one waiting again and again, it takes it. */
+static bool may_rob_ring(wr_scheduler *scheduler, wr_scheduler *victim, bool stuck)
+{
+    uint64_t waiting = wr_deque_length(&victim->ring);
+    if (waiting == 0)
+        return false;
+    if (!scheduler->watch_expired || stuck || waiting > 1)
+        return true;
+    scheduler->left_alone = ++scheduler->watch_patience % WR_WATCH_PATIENCE != 0;
+    return !scheduler->left_alone;
+}
+
+static weir_actor *rob(wr_scheduler *scheduler, wr_scheduler *victim)
+{
+    uint64_t turns = atomic_load_explicit(&victim->turns_begun, memory_order_relaxed);
+    bool stuck = scheduler->watch_expired && scheduler->watched_turns[victim->index] == turns;
+    scheduler->watched_turns[victim->index] = turns;
+    if (may_rob_ring(scheduler, victim, stuck)) {
+        unsigned count = wr_deque_steal(&scheduler->ring, &victim->ring);
+        if (count > 1 && somebody_idle(scheduler->runtime))
+            wr_wake_one(scheduler);
+        if (count > 0)
+            return wr_deque_pop(&scheduler->ring); /* NULL: a third one has taken it meanwhile */
+    }
+    if (stuck && atomic_load_explicit(&victim->slot, memory_order_relaxed) != NULL)
+        return atomic_exchange_explicit(&victim->slot, NULL, memory_order_acq_rel);
+    return NULL;
+}
+
+/* Half of somebody's ring, beginning with a random scheduler, or the slot of one that has been in the same turn since this
+ * one last looked. */
 static weir_actor *steal(wr_scheduler *scheduler)
 {
     wr_runtime *runtime = scheduler->runtime;
-    unsigned threads = runtime->threads;
-    if (threads == 1)
+    scheduler->left_alone = false;
+    if (runtime->threads == 1)
         return NULL;
-    unsigned start = (unsigned)(wr_random_next(&scheduler->random_scheduling) % threads);
-    for (unsigned i = 0; i < threads; i++) {
-        wr_scheduler *victim = runtime->schedulers[(start + i) % threads];
-        if (victim == scheduler || wr_deque_empty(&victim->ring))
-            continue;
-        unsigned count = wr_deque_steal(&scheduler->ring, &victim->ring);
-        if (count == 0)
-            continue;
-        wr_counter_add(&scheduler->stats.steals, 1);
-        if (count > 1 && somebody_idle(runtime))
-            wr_wake_one(scheduler);
-        return wr_deque_pop(&scheduler->ring);
-    }
-    for (unsigned i = 0; i < threads; i++) {
-        wr_scheduler *victim = runtime->schedulers[(start + i) % threads];
-        if (victim == scheduler)
-            continue;
-        uint64_t turns = atomic_load_explicit(&victim->turns_begun, memory_order_relaxed);
-        bool stuck = scheduler->watched_turns[victim->index] == turns && scheduler->watch_expired;
-        scheduler->watched_turns[victim->index] = turns;
-        if (!stuck || atomic_load_explicit(&victim->slot, memory_order_relaxed) == NULL)
-            continue;
-        weir_actor *actor = atomic_exchange_explicit(&victim->slot, NULL, memory_order_acq_rel);
+    unsigned start = (unsigned)(wr_random_next(&scheduler->random_scheduling) % runtime->threads);
+    for (unsigned i = 0; i < runtime->threads; i++) {
+        wr_scheduler *victim = runtime->schedulers[(start + i) % runtime->threads];
+        weir_actor *actor = victim != scheduler ? rob(scheduler, victim) : NULL;
         if (actor != NULL) {
             wr_counter_add(&scheduler->stats.steals, 1);
             return actor;

@@ -27,6 +27,7 @@
 #define WR_SLOT_RUNS_MAX 3  /* turns from the slot in a row while others wait */
 #define WR_LOOK_ASIDE 61    /* every so many turns the shared queue and the poller come first */
 #define WR_WATCH_NS 1000000 /* deadline of the watcher */
+#define WR_WATCH_PATIENCE 8 /* deadlines at which a single waiting actor was seen before it is taken */
 #define WR_POLL_EVENTS 128
 
 typedef struct wr_scheduler_stats { /* written by the owner, read by anybody */
@@ -48,6 +49,8 @@ struct wr_scheduler {
     void *stream_block; /* wr_scheduler_slot */
     wr_thread thread;
     bool watch_expired;                        /* owner: its last sleep was the watcher's and ran to its deadline */
+    bool left_alone;                           /* owner: it saw a waiting actor and did not take it */
+    unsigned watch_patience;                   /* owner: how often it left a single waiting actor alone */
     uint64_t watched_turns[WR_SCHEDULERS_MAX]; /* owner: turns the others had begun when it last looked */
     wr_lock actors_lock;                       /* guards the list below */
     weir_actor *actors_first, *actors_last;
@@ -69,7 +72,7 @@ struct wr_runtime {
     size_t buffer_inline_max, collect_after;
     int exit_code;
     _Atomic uint64_t next_actor_id;
-    void (*release_stream_block)(void *value);
+    void (*_Atomic release_stream_block)(void *value);
 
     wr_lock queue_lock; /* guards the shared queue */
     weir_actor *queue_first, *queue_last;
@@ -102,7 +105,6 @@ void wr_wake_one(wr_scheduler *scheduler);
 /* Sleeps until there may be work. False: the run is over. */
 bool wr_idle_wait(wr_scheduler *scheduler);
 void wr_wake_all(wr_runtime *runtime);
-bool wr_work_somewhere(const wr_runtime *runtime);
 
 /* io.c: looks for readiness (timeout 0) or sleeps for it; delivers what came. Returns how many events. */
 int wr_io_poll(wr_scheduler *scheduler, int64_t timeout_ns);

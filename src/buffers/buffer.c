@@ -2,14 +2,17 @@
 /* buffers/buffer.c: buffers: an object of the actor's heap that names bytes with a constant address.
  *
  * Job        Make buffers of every kind, slice them, answer where their bytes are.
- * Invariants data, length and store never change after the constructor. The collector finds the bytes through `data`: inside the heap it is an
- *            inner pointer to the object that contains them (this one, or for a slice the buffer it was cut from), in a store's block it leads to
- *            the store. `store` is named as well, for foreign bytes and for a slice that starts at the very end.
+ * Invariants data, length and store never change after the constructor. The collector finds the bytes through `data`:
+ *            inside the heap it is an inner pointer to the object that contains them (this one, or for a slice the
+ *            buffer it was cut from), in a store's block it leads to the store. `store` is named as well, for foreign
+ *            bytes and for a slice that starts at the very end.
  * Threads    The owner's scheduler; bytes of a store may be read by every holder.
- * Cost       Inside the heap: one allocation, bytes behind the object, aligned to 8. Outside: an object of 32 bytes and a store.
+ * Cost       Inside the heap: one allocation, bytes behind the object, aligned to 8. Outside: an object of 32 bytes and
+ *            a store.
  */
 #include "actors/services.h"
 #include "buffers/store.h"
+#include "memory/heap.h"
 #include "weir/heap.h"
 
 #include <string.h>
@@ -17,16 +20,17 @@
 struct weir_buf {
     char *data;
     size_t length;
-    weir_store *store;  /* NULL: the bytes are inside the heap */
+    weir_store *store; /* NULL: the bytes are inside the heap */
 };
 
 static const weir_field buf_fields[] = {
     {offsetof(struct weir_buf, data), 1}, {offsetof(struct weir_buf, store), 1}, {0, 0}};
 static const weir_type buf_type = {"weir_buf", sizeof(weir_buf), _Alignof(weir_buf), 0, buf_fields, NULL};
 
+/* The bytes behind the struct are not zeroed. */
 static weir_buf *buf_object(size_t bytes_behind)
 {
-    return weir_alloc(&buf_type, sizeof(weir_buf) + bytes_behind);
+    return wr_heap_alloc_uninitialised(&buf_type, sizeof(weir_buf) + bytes_behind);
 }
 
 /* `data` may be NULL for empty foreign bytes, where adding 0 is undefined. */
@@ -52,7 +56,6 @@ static bool fits_inline(size_t length)
     return limit != 0 && length <= limit;
 }
 
-/* The bytes are zero. */
 static weir_buf *make_inline(size_t length)
 {
     weir_buf *buf = buf_object(length);
@@ -86,7 +89,7 @@ int weir_buf_new_uninitialised(size_t length, weir_buf **out)
 int weir_buf_new(size_t length, weir_buf **out)
 {
     int code = weir_buf_new_uninitialised(length, out);
-    if (code == 0 && (*out)->store != NULL)
+    if (code == 0 && length > 0)
         memset((*out)->data, 0, length);
     return code;
 }

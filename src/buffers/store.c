@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* buffers/store.c: make and end stores.
  *
- * Job        A store's life: one pool block (header and bytes, or header alone for foreign bytes) from creation until its count is zero.
- * Invariants A store is ended exactly once, by whoever gives back the last count, on any scheduler; `release` runs then and only then.
- *            store_bytes (statistics) is raised by `length` at creation and lowered by the same at the end, whichever scheduler does it.
- *            A spare byte follows the bytes, so that one past the end still names the store and never its neighbour.
+ * Job        A store's life: one pool block (header and bytes, or header alone for foreign bytes) from creation until
+ *            its count is zero.
+ * Invariants A store is ended exactly once, by whoever gives back the last count, on any scheduler; `release` runs then
+ *            and only then. store_bytes (statistics) is raised by `length` at creation and lowered by the same at the
+ *            end, whichever scheduler does it. A spare byte follows the bytes, so that one past the end still names the
+ *            store and never its neighbour.
  * Threads    Creation inside a behaviour; the end on any scheduler, also in finalisers and at the end of the run.
- * Cost       A pool block each (above 32 KiB: granules of the arena, under its lock). Bytes start at offset 48 of a block aligned to 16.
- * Tried      A pool block for the header and another for the bytes: two block operations, and a plain pointer into the bytes would not
- *            lead to the header.
+ * Cost       A pool block each (above 32 KiB: granules of the arena, under its lock). Bytes start at offset 48 of a
+ *            block aligned to 16.
+ * Tried      A pool block for the header and another for the bytes: two block operations, and a plain pointer into the
+ *            bytes would not lead to the header.
  */
 #include "buffers/store.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* buffers/store.h: bytes outside the heaps, counted, shared between actors without a copy.
  *
- * Job        One header before the bytes (or naming foreign bytes), so that messages, held lists and buffers treat both alike.
- * Invariants data and length never change. The bytes behind a header lie in the header's own pool block, so a plain pointer into them leads the
- *            collector to the store; foreign bytes are kept by naming the header.
+ * Job        One header before the bytes (or naming foreign bytes), so that messages, held lists and buffers treat both
+ *            alike.
+ * Invariants data and length never change. The bytes behind a header lie in the header's own pool block, so a plain
+ *            pointer into them leads the collector to the store; foreign bytes are kept by naming the header.
  * Threads    Any: whoever holds a count may read. Only the maker writes, and only before the first share.
  */
 #ifndef WR_BUFFERS_STORE_H
@@ -21,8 +22,8 @@ struct weir_store {
     void *release_arg;
 };
 
-/* A store with `length` bytes of its own, contents undefined. The caller has its one count: hand it to wr_hold_here or keep it. 0 or
- * WEIR_ENOMEM. */
+/* A store with `length` bytes of its own, contents undefined. The caller has its one count: hand it to wr_hold_here or
+ * keep it. 0 or WEIR_ENOMEM. */
 int wr_store_new(size_t length, weir_store **out);
 /* A store that names foreign bytes. The same otherwise; on failure `release` is never called. */
 int wr_store_wrap(void *data, size_t length, void (*release)(void *data, size_t length, void *arg), void *arg,

@@ -20,11 +20,11 @@
 #define COMMIT_STEP ((size_t)32 << 20)
 #define DIRTY_MIN ((size_t)16 << 20)
 #define BINS 24
-#define LOOK_AT_MOST 8              /* runs of the own bin tried before a larger bin is opened */
+#define LOOK_AT_MOST 8 /* runs of the own bin tried before a larger bin is opened */
 
 typedef struct free_runs {
-    uint32_t filled;                /* bit b: bin b has a run */
-    wr_chunk *bin[BINS];            /* runs of 2^b to 2^(b+1) - 1 granules, last freed first */
+    uint32_t filled;     /* bit b: bin b has a run */
+    wr_chunk *bin[BINS]; /* runs of 2^b to 2^(b+1) - 1 granules, last freed first */
 } free_runs;
 
 wr_arena_range wr_arena;
@@ -32,7 +32,7 @@ wr_arena_range wr_arena;
 static struct {
     WR_ALIGNED(WR_CACHE_LINE) wr_lock lock;
     bool open;
-    size_t limit;                   /* bytes reserved */
+    size_t limit; /* bytes reserved */
     uint32_t limit_granules, used_end, committed_end;
     free_runs clean, dirty;
     size_t used, heap, pool, dirty_granules; /* granules */
@@ -81,6 +81,7 @@ void wr_arena_close(void)
     wr_os_release(wr_arena.chunks, meta_size(state.limit_granules));
     wr_arena.base = 0;
     wr_arena.chunks = NULL;
+    state.used = state.pool = state.dirty_granules = 0;
     state.open = false;
 }
 
@@ -94,10 +95,15 @@ static char *start_of(const wr_chunk *c)
     return (char *)wr_arena.base + ((size_t)number_of(c) << WR_GRANULE_SHIFT);
 }
 
+/* The highest bit set. */
 static unsigned bin_of(uint32_t granules)
 {
     WR_ASSERT(granules >= 1);
-    return 31u - (unsigned)__builtin_clz(granules);
+    unsigned bin = 0;
+    for (unsigned step = 16; step > 0; step /= 2)
+        if (granules >> (bin + step) != 0)
+            bin += step;
+    return bin;
 }
 
 static free_runs *runs_of(const wr_chunk *c)
@@ -181,7 +187,8 @@ static int grow(uint32_t end)
     uint32_t step = state.committed_end / 8;
     if (step < COMMIT_STEP / WR_GRANULE)
         step = COMMIT_STEP / WR_GRANULE;
-    uint32_t wanted = state.limit_granules - state.committed_end < step ? state.limit_granules : state.committed_end + step;
+    uint32_t wanted =
+        state.limit_granules - state.committed_end < step ? state.limit_granules : state.committed_end + step;
     if (wanted < end)
         wanted = end;
     size_t meta_have = meta_size(state.committed_end);
@@ -212,7 +219,7 @@ static void trim_to(size_t granules_kept)
 {
     while (state.dirty_granules > granules_kept) {
         WR_ASSERT(state.dirty.filled != 0);
-        wr_chunk *c = state.dirty.bin[31 - __builtin_clz(state.dirty.filled)];
+        wr_chunk *c = state.dirty.bin[bin_of(state.dirty.filled)];
         uint32_t granules = c->granules;
         if (wr_os_decommit(start_of(c), (size_t)granules * WR_GRANULE) != 0)
             return; /* it stays dirty, the next one who gives tries again */
@@ -226,6 +233,8 @@ static void trim_to(size_t granules_kept)
 /* A run of exactly `granules` that is in no bin; its kind says whether it reads as zero. */
 static wr_chunk *take_run(uint32_t granules)
 {
+    if (granules > state.limit_granules)
+        return NULL;
     wr_chunk *c = find_run(&state.dirty, granules);
     if (c == NULL)
         c = find_run(&state.clean, granules);
@@ -354,7 +363,8 @@ void wr_arena_check(void)
         before = is_free ? kind : WR_CHUNK_NEVER;
         i += c->granules;
     }
-    WR_CHECK(used == state.used && used == state.heap + state.pool, "used granules: %zu counted, %zu noted", used, state.used);
+    WR_CHECK(used == state.used && used == state.heap + state.pool, "used granules: %zu counted, %zu noted", used,
+             state.used);
     WR_CHECK(dirty == state.dirty_granules, "dirty granules: %zu counted, %zu noted", dirty, state.dirty_granules);
     wr_lock_give(&state.lock);
 }

@@ -15,16 +15,16 @@
 #include "memory/chunk.h"
 #include "platform/os.h"
 
-typedef struct wr_arena_range {    /* read by everybody, written at open and when the range grows */
+typedef struct wr_arena_range { /* read by everybody, written at open and when the range grows */
     uintptr_t base;
-    wr_chunk *chunks;              /* record of the granule at base */
-    _Atomic uintptr_t size;        /* bytes from base that are accessible and have records */
+    wr_chunk *chunks;       /* record of the granule at base */
+    _Atomic uintptr_t size; /* bytes from base that are accessible and have records */
 } wr_arena_range;
 
 extern wr_arena_range wr_arena;
 
 typedef struct wr_arena_stats {
-    size_t committed_bytes;        /* used and dirty: what can be resident */
+    size_t committed_bytes; /* used and dirty: what can be resident */
     size_t used_bytes;
     size_t dirty_bytes;            /* free but not yet given back */
     size_t heap_bytes, pool_bytes; /* parts of used_bytes */

@@ -71,7 +71,8 @@ void wr_heap_finalise_all(wr_heap *heap)
 {
     bool any = true;
     for (int round = 0; any; round++) {
-        WR_CHECK(round < ROUNDS_MAX, "finalisers at exit have made new objects with finalisers %d times over", ROUNDS_MAX);
+        WR_CHECK(round < ROUNDS_MAX, "finalisers at exit have made new objects with finalisers %d times over",
+                 ROUNDS_MAX);
         any = false;
         wr_heap_retire_cursors(heap);
         wr_heap_begin_fresh(heap);

@@ -111,7 +111,8 @@ static void retire(wr_heap *heap, struct weir_cursor_ *cursor)
     if (cursor->next != cursor->end) {
         wr_chunk *c = wr_arena_head(wr_arena_record((uintptr_t)cursor->next));
         uint32_t reciprocal = WR_CHUNK_LOAD(c, reciprocal);
-        size_t from = (size_t)(cursor->next - c->start) - WEIR_WORD_, to = (size_t)(cursor->end - c->start) - WEIR_WORD_;
+        size_t from = (size_t)(cursor->next - c->start) - WEIR_WORD_,
+               to = (size_t)(cursor->end - c->start) - WEIR_WORD_;
         WR_ASSERT(WR_CHUNK_LOAD(c, owner) == heap && from < to);
         WR_ASSERT(from % WR_CHUNK_LOAD(c, stride) == 0 && to % WR_CHUNK_LOAD(c, stride) == 0);
         uint32_t first = wr_chunk_divide(from, reciprocal);
@@ -372,7 +373,8 @@ static bool is_dying(const wr_heap *heap, uintptr_t word)
     wr_chunk *c = wr_arena_head(wr_arena_record(word));
     if (!heap->collecting || c->fresh)
         return false;
-    return !wr_chunk_is_marked(c, wr_chunk_divide(word - (uintptr_t)c->start - WR_PAYLOAD_OFFSET, WR_CHUNK_LOAD(c, reciprocal)));
+    return !wr_chunk_is_marked(
+        c, wr_chunk_divide(word - (uintptr_t)c->start - WR_PAYLOAD_OFFSET, WR_CHUNK_LOAD(c, reciprocal)));
 }
 
 void wr_heap_pin(wr_heap *heap, void *object)

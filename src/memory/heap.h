@@ -21,38 +21,41 @@
 
 /* Upcalls of a collection to the layer that owns the heap. Any may be NULL. */
 typedef struct wr_heap_hooks {
-    void (*roots)(void *owner, wr_heap *heap);                /* calls wr_mark_... for every root */
-    void (*shared)(void *owner, void *block, uintptr_t word); /* a marked word lies in this pool block; may come often for one block; marks nothing */
-    void (*give_back)(void *owner);                           /* last step, after dead objects are freed */
+    void (*roots)(void *owner, wr_heap *heap); /* calls wr_mark_... for every root */
+    void (*shared)(
+        void *owner, void *block,
+        uintptr_t word); /* a marked word lies in this pool block; may come often for one block; marks nothing */
+    void (*give_back)(void *owner); /* last step, after dead objects are freed */
 } wr_heap_hooks;
 
-typedef struct wr_heap_bin {       /* the chunks of one size class, with or without finalisers */
+typedef struct wr_heap_bin { /* the chunks of one size class, with or without finalisers */
     wr_chunk *first;
-    wr_chunk *current;             /* where the allocator looks; NULL: take a new one */
+    wr_chunk *current; /* where the allocator looks; NULL: take a new one */
 } wr_heap_bin;
 
 typedef struct wr_marker wr_marker;
 
 struct wr_heap {
-    struct weir_heap_head_ head;   /* exposed cursors: must come first */
+    struct weir_heap_head_ head; /* exposed cursors: must come first */
     wr_heap_bin bins[2][WEIR_CLASSES_];
-    uint64_t filled[2];            /* bit c: bins[..][c] has chunks; nothing else need be looked at */
+    uint64_t filled[2]; /* bit c: bins[..][c] has chunks; nothing else need be looked at */
     wr_chunk *large[2];
     void *owner;
     const wr_heap_hooks *hooks;
     size_t collect_after;
-    size_t threshold;              /* collect when what follows reaches it; 0: as soon as possible */
-    size_t allocated_bytes;        /* since the last collection */
-    size_t charged_bytes;          /* since the last collection */
+    size_t threshold;                        /* collect when what follows reaches it; 0: as soon as possible */
+    size_t allocated_bytes;                  /* since the last collection */
+    size_t charged_bytes;                    /* since the last collection */
     int64_t external_bytes, external_before; /* now, and at the last collection */
     size_t live_bytes, held_bytes;
     uint64_t collections, finalised, collect_ns_total, collect_ns_longest;
-    wr_ptrset pins;                /* count of an entry: how often it is pinned */
-    wr_marker *marker;             /* while marking */
-    bool collecting;               /* allocation takes fresh chunks only */
-    bool soon;                     /* weir_collect_soon was called during the collection */
+    wr_ptrset pins;    /* count of an entry: how often it is pinned */
+    wr_marker *marker; /* while marking */
+    bool collecting;   /* allocation takes fresh chunks only */
+    bool soon;         /* weir_collect_soon was called during the collection */
 #if WR_ASAN
-    struct weir_cursor_ hidden[2][WEIR_CLASSES_]; /* the real cursors: the exposed ones stay empty, so that every object passes us */
+    struct weir_cursor_
+        hidden[2][WEIR_CLASSES_]; /* the real cursors: the exposed ones stay empty, so that every object passes us */
 #endif
 };
 

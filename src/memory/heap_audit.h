@@ -2,6 +2,7 @@
 /* memory/heap_audit.h: walk a heap and trip a check when something is wrong.
  *
  * Job        wr_heap_check; runs after each collection in debug builds and from tests.
+ * Invariants Changes nothing.
  * Threads    The heap's. Not during a collection.
  * Cost       Reads every object.
  */

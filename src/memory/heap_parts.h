@@ -17,8 +17,8 @@
 #define WR_WORD_ARRAY ((uintptr_t)1)
 #define WR_WORD_SIZED ((uintptr_t)2)
 #define WR_WORD_FLAGS ((uintptr_t)7)
-#define WR_RUN_BYTES 8192          /* of one free run: bounds what a cursor holds unused */
-#define WR_FREED_BYTE 0xDF         /* freed objects in debug builds */
+#define WR_RUN_BYTES 8192  /* of one free run: bounds what a cursor holds unused */
+#define WR_FREED_BYTE 0xDF /* freed objects in debug builds */
 
 /* A growable stack of objects (payload addresses) to trace: a first part on the C stack, further ones from the arena.
  */
@@ -33,7 +33,7 @@ typedef struct wr_mark_segment {
 
 struct wr_marker {
     uintptr_t *top, *bottom, *limit;
-    wr_mark_segment *segment;      /* newest from the arena */
+    wr_mark_segment *segment; /* newest from the arena */
     uintptr_t first[WR_MARK_FIRST];
 };
 
@@ -82,6 +82,5 @@ void wr_heap_finalise_all(wr_heap *heap);
 
 /* Frees what is not marked, gives empty chunks to the arena, counts what is alive. */
 void wr_heap_sweep(wr_heap *heap);
-
 
 #endif

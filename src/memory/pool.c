@@ -13,21 +13,21 @@
 #include "memory/arena.h"
 #include <string.h>
 
-#define MAGAZINE_BYTES 65536u      /* blocks of a full magazine, so that large classes hoard little */
+#define MAGAZINE_BYTES 65536u /* blocks of a full magazine, so that large classes hoard little */
 #define MAGAZINE_MIN 2u
 
 typedef struct depot {
     WR_ALIGNED(WR_CACHE_LINE) wr_lock lock;
     wr_magazine *full, *empty;
-    wr_magazine *shared;           /* for callers without a cache */
-    wr_chunk *carving;             /* chunk with blocks never handed out */
+    wr_magazine *shared; /* for callers without a cache */
+    wr_chunk *carving;   /* chunk with blocks never handed out */
 } depot;
 
 static depot depots[WEIR_CLASSES_];
 
 static struct {
     wr_lock lock;
-    char *next, *end;              /* room for new magazines */
+    char *next, *end; /* room for new magazines */
 } magazines;
 
 /* Stands where no magazine was loaded yet: neither can a block be taken from it nor put into it. */

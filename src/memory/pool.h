@@ -15,6 +15,7 @@
 
 #include "platform/check.h"
 #include "weir/heap.h"
+#include <string.h>
 
 #define WR_MAGAZINE_MAX 64u
 
@@ -24,8 +25,8 @@ typedef struct wr_magazine {
     void *blocks[WR_MAGAZINE_MAX];
 } wr_magazine;
 
-typedef struct wr_pool_slot {      /* one size class; both are always set */
-    wr_magazine *loaded, *spare;   /* spare is empty or full */
+typedef struct wr_pool_slot {    /* one size class; both are always set */
+    wr_magazine *loaded, *spare; /* spare is empty or full */
 } wr_pool_slot;
 
 typedef struct wr_pool_cache {
@@ -79,7 +80,7 @@ WR_INLINE void wr_pool_give(wr_pool_cache *cache, void *block, size_t size)
     unsigned c = wr_pool_class(size);
     WR_ASSERT(wr_pool_block_of((uintptr_t)block) == block);
 #if WR_DEBUG
-    __builtin_memset(block, 0xDF, size);
+    memset(block, 0xDF, size);
 #endif
     if (WR_LIKELY(cache != NULL)) {
         wr_magazine *m = cache->slots[c].loaded;

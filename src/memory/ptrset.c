@@ -18,9 +18,10 @@
 #define CAPACITY_MAX (1u << 28)
 
 struct wr_ptrset_block {
-    uint32_t capacity;             /* entries, a power of two */
+    uint32_t capacity; /* entries, a power of two */
     uint32_t unused;
-    wr_ptrset_entry entries[];     /* then, if capacity is above WR_PTRSET_LINEAR, the index: uint32_t[capacity * SLOTS_PER_ENTRY] */
+    wr_ptrset_entry
+        entries[]; /* then, if capacity is above WR_PTRSET_LINEAR, the index: uint32_t[capacity * SLOTS_PER_ENTRY] */
 };
 
 static size_t block_size(uint32_t capacity)
@@ -155,7 +156,8 @@ void wr_ptrset_remove(wr_ptrset *set, wr_ptrset_entry *entry)
     }
     entry->pointer = NULL;
     set->live--;
-    if (!indexed(set) && position + 1 == set->used) /* a position with an index slot is not used again before reindex: S3 */
+    if (!indexed(set) &&
+        position + 1 == set->used) /* a position with an index slot is not used again before reindex: S3 */
         set->used--;
 }
 

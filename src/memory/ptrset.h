@@ -17,8 +17,8 @@
 #define WR_PTRSET_LINEAR 8u
 
 typedef struct wr_ptrset_entry {
-    void *pointer;                 /* NULL: a hole */
-    uint32_t count, mark;          /* the owner's */
+    void *pointer;        /* NULL: a hole */
+    uint32_t count, mark; /* the owner's */
 } wr_ptrset_entry;
 
 typedef struct wr_ptrset_block wr_ptrset_block;
@@ -26,8 +26,8 @@ typedef struct wr_ptrset_block wr_ptrset_block;
 /* All zero: empty. */
 typedef struct wr_ptrset {
     wr_ptrset_block *block;
-    uint32_t used;                 /* entries with holes */
-    uint32_t live;                 /* without */
+    uint32_t used; /* entries with holes */
+    uint32_t live; /* without */
 } wr_ptrset;
 
 /* NULL if it is not in the set. */

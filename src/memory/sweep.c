@@ -32,6 +32,16 @@ static void bury(const wr_chunk *c, uint32_t word, uint64_t dead)
 }
 #endif
 
+/* Sums of ever wider groups of bits. The compilers call a library function with a table instead where the processor
+ * is not known to count bits. */
+static uint32_t count_bits(uint64_t x)
+{
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return (uint32_t)((x * 0x0101010101010101u) >> 56);
+}
+
 /* Number of objects of a chunk that are alive. */
 static uint32_t sweep_small(wr_chunk *c)
 {
@@ -40,7 +50,7 @@ static uint32_t sweep_small(wr_chunk *c)
         wr_chunk_bits *bits = &c->bits[i];
         WR_ASSERT((bits->marked & ~bits->allocated) == 0);
         bury(c, i, bits->allocated & ~bits->marked);
-        live += (uint32_t)__builtin_popcountll(bits->marked);
+        live += count_bits(bits->marked);
         bits->allocated = bits->marked;
         bits->marked = 0;
     }

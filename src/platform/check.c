@@ -8,6 +8,7 @@
  *            without recursion.
  *            Nothing is written through stdio: its locks may be held by the failing code.
  * Threads    Any. Not in signal handlers: formatting and the first back-trace of a process may allocate.
+ * Cost       Nothing until a check fails.
  * Tried      Names of static functions need debug information that the process does not read; the report prints module
  *            and offset for addr2line instead.
  */

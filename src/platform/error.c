@@ -2,7 +2,9 @@
 /* platform/error.c: names of the error codes, and the version.
  *
  * Job        weir_strerror for every code, Weir's own first, the system's after them.
+ * Invariants A text is never NULL.
  * Threads    Any; static texts.
+ * Cost       A switch.
  */
 #include "weir/base.h"
 #include <string.h>

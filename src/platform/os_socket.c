@@ -17,6 +17,7 @@
 #include "platform/fail.h"
 #include "platform/os.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -418,4 +419,22 @@ int wr_path_identity(const char *path, uint64_t *out_device, uint64_t *out_inode
     *out_device = file.st_dev;
     *out_inode = file.st_ino;
     return 0;
+}
+
+static int family_of(wr_address_kind kind)
+{
+    WR_ASSERT(kind == WR_ADDRESS_IPV4 || kind == WR_ADDRESS_IPV6);
+    return kind == WR_ADDRESS_IPV6 ? AF_INET6 : AF_INET;
+}
+
+int wr_ip_parse(const char *text, wr_address_kind kind, uint8_t out[16])
+{
+    return inet_pton(family_of(kind), text, out) == 1 ? 0 : -EINVAL;
+}
+
+void wr_ip_format(wr_address_kind kind, const uint8_t ip[16], char out[WR_IP_TEXT_MAX])
+{
+    const char *text = inet_ntop(family_of(kind), ip, out, WR_IP_TEXT_MAX);
+    WR_ASSERT(text == out);
+    (void)text;
 }

@@ -2,6 +2,7 @@
 /* platform/poll.c: choose a poller backend and pass calls on to it.
  *
  * Job        One place where arguments are checked and where opening, adding and arming can be made to fail.
+ * Invariants Arguments are within the contract when a backend sees them.
  * Threads    As poll.h says.
  * Cost       An indirect call beside the system call.
  */

@@ -2,8 +2,8 @@
 /* streams/address.c: addresses from text and to text.
  *
  * Job        Exact, bounded parsing of what users give, and the canonical text of what the system reports.
- * Invariants Whatever was parsed is formatted to a text that parses to the same address. Nothing is read behind the zero, nothing accepted in
- *            part: no spaces, signs, leading "+", port numbers over 65535, names.
+ * Invariants Whatever was parsed is formatted to a text that parses to the same address. Nothing is read behind the
+ *            zero, nothing accepted in part: no spaces, signs, leading "+", port numbers over 65535, names.
  * Threads    Any; pure functions.
  * Cost       Under a microsecond.
  */
@@ -12,11 +12,10 @@
 #include "platform/check.h"
 #include "weir/base.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HOST_TEXT_MAX 63    /* the longest IPv6 text is 45 bytes, and a scope number 11 */
+#define HOST_TEXT_MAX 63 /* the longest IPv6 text is 45 bytes, and a scope number 11 */
 
 /* Decimal digits only, all of `text`; false if empty, too long or over `max`. */
 static bool parse_number(const char *text, uint32_t max, uint32_t *out)
@@ -57,7 +56,7 @@ static int parse_ipv6(char *host, wr_address *out)
         if (!parse_number(scope + 1, UINT32_MAX, &out->scope))
             return WEIR_EINVAL;
     }
-    return inet_pton(AF_INET6, host, out->ip) == 1 ? 0 : WEIR_EINVAL;
+    return wr_ip_parse(host, WR_ADDRESS_IPV6, out->ip);
 }
 
 static int parse_tcp(const char *text, wr_address *out)
@@ -79,7 +78,7 @@ static int parse_tcp(const char *text, wr_address *out)
     if (bracketed)
         return parse_ipv6(host, out);
     out->kind = WR_ADDRESS_IPV4;
-    return inet_pton(AF_INET, host, out->ip) == 1 ? 0 : WEIR_EINVAL;
+    return wr_ip_parse(host, WR_ADDRESS_IPV4, out->ip);
 }
 
 int wr_address_parse(const char *text, wr_address *out)
@@ -100,12 +99,11 @@ static int format_unix(const wr_address *address, char *out, size_t size)
 
 static int format_ipv6(const wr_address *address, char *out, size_t size)
 {
-    char host[INET6_ADDRSTRLEN], scope[16] = "";
-    const char *text = inet_ntop(AF_INET6, address->ip, host, sizeof host);
-    WR_ASSERT(text != NULL);
+    char host[WR_IP_TEXT_MAX], scope[16] = "";
+    wr_ip_format(WR_ADDRESS_IPV6, address->ip, host);
     if (address->scope != 0)
         snprintf(scope, sizeof scope, "%%%u", (unsigned)address->scope);
-    return snprintf(out, size, "tcp:[%s%s]:%u", text, scope, (unsigned)address->port);
+    return snprintf(out, size, "tcp:[%s%s]:%u", host, scope, (unsigned)address->port);
 }
 
 size_t wr_address_format(const wr_address *address, char *out, size_t size)
@@ -113,16 +111,12 @@ size_t wr_address_format(const wr_address *address, char *out, size_t size)
     int length = 0;
     switch (address->kind) {
     case WR_ADDRESS_UNIX:
-    case WR_ADDRESS_ABSTRACT:
-        length = format_unix(address, out, size);
-        break;
+    case WR_ADDRESS_ABSTRACT: length = format_unix(address, out, size); break;
     case WR_ADDRESS_IPV4:
-        length = snprintf(out, size, "tcp:%u.%u.%u.%u:%u", address->ip[0], address->ip[1], address->ip[2], address->ip[3],
-                          (unsigned)address->port);
+        length = snprintf(out, size, "tcp:%u.%u.%u.%u:%u", address->ip[0], address->ip[1], address->ip[2],
+                          address->ip[3], (unsigned)address->port);
         break;
-    case WR_ADDRESS_IPV6:
-        length = format_ipv6(address, out, size);
-        break;
+    case WR_ADDRESS_IPV6: length = format_ipv6(address, out, size); break;
     }
     WR_ASSERT(length > 0 && length < WR_ADDRESS_TEXT_MAX);
     return (size_t)length;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* streams/descriptor.c: connections as handles that messages carry.
  *
- * Job        A shared thing with a descriptor number in it, from accept (or pair, or elsewhere) to whoever opens it as a stream.
- * Invariants The number is taken by exactly one exchange: by the stream that opens it, or by the end of the handle, which closes it. -1: taken.
+ * Job        A shared thing with a descriptor number in it, from accept (or pair, or elsewhere) to whoever opens it as
+ *            a stream.
+ * Invariants The number is taken by exactly one exchange: by the stream that opens it, or by the end of the handle,
+ *            which closes it. -1: taken.
  * Threads    Any holder may open; the end runs on any scheduler.
  * Cost       A small pool block; opening: one atomic exchange and what a stream costs.
  */

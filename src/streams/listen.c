@@ -2,13 +2,14 @@
 /* streams/listen.c: listeners: accept connections and hand them on as descriptors.
  *
  * Job        Watch a listening socket, accept a bounded number a turn, call the user for each.
- * Invariants Never spins: when the process is out of descriptors, a reserve descriptor is given up for a moment to accept the connection and close it, so that
- *            the peer learns at once and the queue shrinks.
- *            After close no callback runs; the callback itself may close.
+ * Invariants Never spins: when the process is out of descriptors, a reserve descriptor is given up for a moment to
+ *            accept the connection and close it, so that the peer learns at once and the queue shrinks. After close no
+ *            callback runs; the callback itself may close.
  * Threads    The owner's scheduler.
  * Cost       One system call a connection and one more when the queue is empty.
- * Limits     Another thread may take the freed number before the reserve is back. With epoll, connections then wait until a later one
- *            is reported; with poll(2), whose reports repeat, the listener looks again and again until a descriptor is free.
+ * Limits     Another thread may take the freed number before the reserve is back. With epoll, connections then wait
+ *            until a later one is reported; with poll(2), whose reports repeat, the listener looks again and again
+ *            until a descriptor is free.
  */
 #include "actors/io.h"
 #include "platform/check.h"
@@ -24,14 +25,14 @@
 #define BACKLOG_MAX 65535
 
 struct weir_listener {
-    wr_source *source;          /* NULL: closed */
+    wr_source *source; /* NULL: closed */
     weir_actor *owner;
     void *arg;
     void (*connection)(weir_listener *listener, void *arg, weir_descriptor *descriptor);
     int fd;
-    int reserve;                /* given up when the process is out of descriptors; -1: none */
+    int reserve; /* given up when the process is out of descriptors; -1: none */
     wr_socket_file file;
-    wr_address address;         /* with the real port */
+    wr_address address; /* with the real port */
 };
 
 static void release_all(weir_listener *listener)
@@ -146,7 +147,8 @@ int weir_listen(const char *address, const weir_listen_options *options,
     listener->connection = connection;
     listener->address = parsed;
     int fd;
-    code = wr_socket_open_listener(&parsed, o.backlog != 0 ? o.backlog : BACKLOG_USUAL, o.replace_dead, &listener->file, &fd);
+    code = wr_socket_open_listener(&parsed, o.backlog != 0 ? o.backlog : BACKLOG_USUAL, o.replace_dead, &listener->file,
+                                   &fd);
     if (code != 0)
         return code;
     if (parsed.kind == WR_ADDRESS_IPV4 || parsed.kind == WR_ADDRESS_IPV6)

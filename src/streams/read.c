@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* streams/read.c: the way in: read what has arrived and deliver it.
  *
- * Job        Bounded reading: at most READS_MAX calls or READ_BYTES_MAX bytes a turn, so that one busy peer does not hold up an actor's other work.
- * Invariants `readable` is cleared only when the system has nothing more: -EAGAIN, a count smaller than the room (a stream socket is then empty, and what
- *            arrives later is reported again), the end or an error. After a hang-up or a failure only the end, -EAGAIN or an error counts.
- *            Whoever stops earlier leaves it set, and `settle` asks for another turn.
+ * Job        Bounded reading: at most READS_MAX calls or READ_BYTES_MAX bytes a turn, so that one busy peer does not
+ *            hold up an actor's other work.
+ * Invariants `readable` is cleared only when the system has nothing more: -EAGAIN, a count smaller than the room (a
+ *            stream socket is then empty, and what arrives later is reported again), the end or an error. After a
+ *            hang-up or a failure only the end, -EAGAIN or an error counts. Whoever stops earlier leaves it set, and
+ *            `settle` asks for another turn.
  * Threads    The owner's scheduler.
  * Cost       A system call a read, usually one a turn. No memory: see read_block.c.
  */

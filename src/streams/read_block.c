@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* streams/read_block.c: one 64 KiB store per scheduler, into which everything is read that nobody asked to have elsewhere.
+/* streams/read_block.c: one 64 KiB store per scheduler, into which everything is read that nobody asked to have
+ * elsewhere.
  *
- * Job        Give each read room, without an idle connection owning any. What a user keeps becomes a buffer on the block's store, and
- *            reading goes on behind it.
- * Invariants The scheduler has one count on its block, so the block outlives every read. Bytes below `used` may be reached by actors and are never
- *            written again while any of them may hold the block (count > 1).
+ * Job        Give each read room, without an idle connection owning any. What a user keeps becomes a buffer on the
+ *            block's store, and reading goes on behind it.
+ * Invariants The scheduler has one count on its block, so the block outlives every read. Bytes below `used` may be
+ *            reached by actors and are never written again while any of them may hold the block (count > 1).
  * Threads    The scheduler's own. Kept parts are read by whoever holds the store.
- * Cost       A read: two loads. Keeping: an object of 32 bytes, and a place on the held list. A new block every 48 KiB kept or more.
+ * Cost       A read: two loads. Keeping: an object of 32 bytes, and a place on the held list. A new block every 48 KiB
+ *            kept or more.
  */
 #include "streams/read_block.h"
 
@@ -15,12 +17,12 @@
 #include "actors/services.h"
 
 #define BLOCK_BYTES 65536u
-#define ROOM_MIN 16384u         /* with less left a new block is taken: a busy stream needs room */
-#define KEPT_ALIGN 64u          /* the next read starts on a line of its own */
+#define ROOM_MIN 16384u /* with less left a new block is taken: a busy stream needs room */
+#define KEPT_ALIGN 64u  /* the next read starts on a line of its own */
 
 /* The first bytes of the store. */
 typedef struct block_head {
-    size_t used;                /* from the start of the store, this head included */
+    size_t used; /* from the start of the store, this head included */
     char unused_[KEPT_ALIGN - sizeof(size_t)];
 } block_head;
 

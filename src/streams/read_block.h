@@ -5,7 +5,8 @@
 
 #include "buffers/store.h"
 
-/* Where the next read may put its bytes: at least 16 KiB. NULL when memory is short. Valid until this thread runs another stream's read. */
+/* Where the next read may put its bytes: at least 16 KiB. NULL when memory is short. Valid until this thread runs
+ * another stream's read. */
 char *wr_read_block_room(size_t *size);
 /* Bytes [start, start + size) of the room as a buffer of the running actor; they are not read into again. */
 weir_buf *wr_read_block_keep(const char *start, size_t size);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* streams/socket.c: listening on addresses, and taking over the socket file of a dead server.
  *
- * Job        A listening descriptor for any address. A Unix socket's file outlives a killed server; removing it must never hit a living one.
- * Invariants Between "nobody answers" and "removed" no other Weir program may put its own socket there, nor be between bind and listen, where it does not
- *            answer yet. So all of this happens under a lock: an abstract socket named after folder and file, which the kernel
- *            frees whatever becomes of the process. Whoever finds it taken reports WEIR_EADDRINUSE: somebody is just taking the path.
- *            At the end the file is removed only if it is the one made here, and before the descriptor is closed.
+ * Job        A listening descriptor for any address. A Unix socket's file outlives a killed server; removing it must
+ *            never hit a living one.
+ * Invariants Between "nobody answers" and "removed" no other Weir program may put its own socket there, nor be between
+ *            bind and listen, where it does not answer yet. So all of this happens under a lock: an abstract socket
+ *            named after folder and file, which the kernel frees whatever becomes of the process. Whoever finds it
+ *            taken reports WEIR_EADDRINUSE: somebody is just taking the path. At the end the file is removed only if it
+ *            is the one made here, and before the descriptor is closed.
  * Threads    Any.
  * Cost       Two sockets and some calls on paths, once a listener.
- * Tried      Bind to another name and rename over the path: also renames over a living server's socket. A lock file: stays behind.
+ * Tried      Bind to another name and rename over the path: also renames over a living server's socket. A lock file:
+ *            stays behind.
  * Limits     Programs in different network namespaces do not see each other's lock; other people's programs never do.
  */
 #include "streams/socket.h"
@@ -27,8 +30,8 @@ static uint64_t text_hash(const char *text)
     return hash;
 }
 
-/* The lock of a path: one name however the folder is spelled. 0 and a descriptor; 0 and -1 where no lock can be had (the folder does not exist, the
- * system has no abstract names); WEIR_EADDRINUSE: taken. */
+/* The lock of a path: one name however the folder is spelled. 0 and a descriptor; 0 and -1 where no lock can be had
+ * (the folder does not exist, the system has no abstract names); WEIR_EADDRINUSE: taken. */
 static int lock_path(const wr_address *address, int *out_fd)
 {
     *out_fd = -1;
@@ -56,7 +59,8 @@ static int listen_on_path(const wr_address *address, int backlog, bool replace_d
     return code != 0 && code != -ENOENT ? code : wr_socket_listen(address, backlog, out_fd);
 }
 
-int wr_socket_open_listener(const wr_address *address, int backlog, bool replace_dead, wr_socket_file *file, int *out_fd)
+int wr_socket_open_listener(const wr_address *address, int backlog, bool replace_dead, wr_socket_file *file,
+                            int *out_fd)
 {
     file->exists = false;
     *out_fd = -1;

@@ -2,12 +2,13 @@
 /* streams/stream.c: the life of a stream: its states and the order of its events.
  *
  * Job        Make streams, turn readiness and the user's calls into events in the promised order, close.
- * Invariants See stream.h. Everything that changes a stream leads to `settle` at the end of the turn, which alone decides: send, shut down, close, what to
- *            watch, whether the stream needs a turn of its own. Callbacks may do anything to the stream; after each one the state is looked at afresh.
+ * Invariants See stream.h. Everything that changes a stream leads to `settle` at the end of the turn, which alone
+ *            decides: send, shut down, close, what to watch, whether the stream needs a turn of its own. Callbacks may
+ *            do anything to the stream; after each one the state is looked at afresh.
  * Threads    The owner's scheduler. The finaliser runs there too, also at the end of the run.
  * Cost       About 450 bytes, a descriptor and a slot of the poller; an idle stream owns no block.
- * Tried      Changing the watched set inside pause and resume: two system calls each time a server pauses for a moment. At the end of the turn
- *            mostly nothing has changed.
+ * Tried      Changing the watched set inside pause and resume: two system calls each time a server pauses for a moment.
+ *            At the end of the turn mostly nothing has changed.
  */
 #include "streams/stream.h"
 
@@ -20,15 +21,15 @@
 
 #define HIGH_WATER_USUAL ((size_t)256 << 10)
 #define HARD_LIMIT_USUAL ((size_t)64 << 20)
-#define READ_AFTER_FAILURE_MAX ((size_t)16 << 20)   /* a peer that goes on sending cannot put its own error off for ever */
+#define READ_AFTER_FAILURE_MAX \
+    ((size_t)16 << 20) /* a peer that goes on sending cannot put its own error off for ever */
 
 static void stream_finalise(void *object);
 static void stream_hook(wr_turn_hook *hook);
 static void stream_ready(void *object, unsigned events);
 
-static const weir_field stream_fields[] = {{offsetof(struct weir_stream, arg), 1},
-                                           WR_QUEUE_FIELDS(offsetof(struct weir_stream, queue)),
-                                           {0, 0}};
+static const weir_field stream_fields[] = {
+    {offsetof(struct weir_stream, arg), 1}, WR_QUEUE_FIELDS(offsetof(struct weir_stream, queue)), {0, 0}};
 static const weir_type stream_type = {"weir_stream", sizeof(weir_stream), _Alignof(weir_stream), 0,
                                       stream_fields, stream_finalise};
 
@@ -44,7 +45,8 @@ int wr_stream_may_open(void)
 void wr_stream_check_caller(const weir_stream *stream, const char *function)
 {
     WR_CHECK(stream != NULL, "%s: no stream", function);
-    WR_CHECK(stream->owner == wr_current_actor(), "%s: the stream belongs to another actor; send that one a message", function);
+    WR_CHECK(stream->owner == wr_current_actor(), "%s: the stream belongs to another actor; send that one a message",
+             function);
 }
 
 int wr_stream_new(int fd, bool connecting, const weir_stream_events *events, void *arg, weir_stream **out)
@@ -200,7 +202,8 @@ static void deliver_drain(weir_stream *stream)
 static bool may_report_failure(const weir_stream *stream)
 {
     return stream->code != 0 && !stream->closing &&
-           (stream->input_ended || !stream->readable || stream->paused || stream->read_after_failure > READ_AFTER_FAILURE_MAX);
+           (stream->input_ended || !stream->readable || stream->paused ||
+            stream->read_after_failure > READ_AFTER_FAILURE_MAX);
 }
 
 static void stream_ready(void *object, unsigned events)

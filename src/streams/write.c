@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* streams/write.c: the way out: what a write does, and when the queue is handed to the system.
  *
- * Job        Writes go to the queue; one vectored call at the end of the turn carries them. Earlier only on request (flush) or when over 1 MiB is queued.
- * Invariants Corked and not ending: nothing is sent up to FLUSH_BYTES. Blocked: nothing is offered until the system says OUT. A failure in here is
- *            only remembered (S3, S4 in stream.h).
+ * Job        Writes go to the queue; one vectored call at the end of the turn carries them. Earlier only on request
+ *            (flush) or when over 1 MiB is queued.
+ * Invariants Corked and not ending: nothing is sent up to FLUSH_BYTES. Blocked: nothing is offered until the system
+ *            says OUT. A failure in here is only remembered (S3, S4 in stream.h).
  * Threads    The owner's scheduler.
  * Cost       A small write about 10 ns; one system call a turn and 1024 pieces.
- * Tried      Offering again after every short count, until -EAGAIN: one more call for nothing. Watching for OUT anew reports at once if there is room after
- *            all; only where OUT is watched already does the next report depend on -EAGAIN.
+ * Tried      Offering again after every short count, until -EAGAIN: one more call for nothing. Watching for OUT anew
+ *            reports at once if there is room after all; only where OUT is watched already does the next report depend
+ *            on -EAGAIN.
  */
 #include "actors/services.h"
 #include "platform/check.h"
@@ -117,8 +119,8 @@ int weir_stream_write_buf(weir_stream *stream, weir_buf *buf)
 void weir_stream_flush(weir_stream *stream)
 {
     wr_stream_check_caller(stream, "weir_stream_flush");
-    if (stream->closing || stream->closed || stream->blocked || stream->connecting || stream->open_due || stream->code != 0 ||
-        stream->queue.bytes == 0)
+    if (stream->closing || stream->closed || stream->blocked || stream->connecting || stream->open_due ||
+        stream->code != 0 || stream->queue.bytes == 0)
         return;
     wr_turn_hook_add(&stream->hook);
     wr_stream_send(stream);

@@ -19,12 +19,14 @@ static void run(unsigned threads, void (*start)(void *arg), void *arg)
 
 /* Zeroed, with `left` collections between here and `then`: an actor that sends to itself. */
 typedef struct later {
-    void **keep;                    /* what must stay reachable */
+    void **keep; /* what must stay reachable */
     void (*then)(void **keep);
 } later;
 WEIR_ACTOR(later, keep);
 
-typedef struct again { unsigned left; } again;
+typedef struct again {
+    unsigned left;
+} again;
 
 WEIR_BEHAVIOUR(later, again)
 {
@@ -38,7 +40,9 @@ WEIR_BEHAVIOUR(later, again)
     weir_send(weir_self(later), later, again, .left = msg->left - 1);
 }
 
-typedef struct prepare { void **(*make)(void); } prepare;
+typedef struct prepare {
+    void **(*make)(void);
+} prepare;
 
 WEIR_BEHAVIOUR(later, prepare)
 {
@@ -366,13 +370,25 @@ TEST(buffers, wrap_of_nothing_is_a_buffer)
 
 /* ---- sharing ---- */
 
-typedef struct hand { weir_store *store; uint64_t hops; uintptr_t address; } hand;
+typedef struct hand {
+    weir_store *store;
+    uint64_t hops;
+    uintptr_t address;
+} hand;
 
-typedef struct player { weir_ref next; weir_buf *kept; } player;
+typedef struct player {
+    weir_ref next;
+    weir_buf *kept;
+} player;
 WEIR_ACTOR(player, next, kept);
 
-typedef struct meet { weir_ref next; } meet;
-WEIR_BEHAVIOUR(player, meet, next) { self->next = msg->next; }
+typedef struct meet {
+    weir_ref next;
+} meet;
+WEIR_BEHAVIOUR(player, meet, next)
+{
+    self->next = msg->next;
+}
 
 /* Keeps the store for one hop, collects all the time, passes it on. */
 WEIR_BEHAVIOUR(player, hand, store)

@@ -179,6 +179,7 @@ TEST(arena, second_open_after_close_is_clean)
         memset(block, 1, 100);
         wr_arena_check();
         wr_arena_close(); /* with a block and a chunk still out */
+        EXPECT_EQ(stats_now().committed_bytes, 0);
         EXPECT(!wr_arena_holds((uintptr_t)block));
         EXPECT(wr_pool_block_of((uintptr_t)block) == NULL);
     }

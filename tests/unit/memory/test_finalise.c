@@ -434,7 +434,7 @@ static void store_dead_in_live(void)
     w->roots[0] = survivor;
     make(2);
     on_close = revive;
-    world_collect(w);
+    wr_heap_collect(w->heap);
 }
 
 TEST(finalise, dead_object_stored_in_a_live_one_is_reported)

@@ -30,7 +30,7 @@ typedef struct table {
 WEIR_TYPE(table, slots, last);
 
 typedef struct brick {
-    uint64_t words[35];            /* 280 of the 312 bytes that a stride of 320 has */
+    uint64_t words[35]; /* 280 of the 312 bytes that a stride of 320 has */
 } brick;
 WEIR_UNTYPED(brick);
 
@@ -209,9 +209,12 @@ TEST(heap, inner_and_one_past_the_end_pointers_keep)
 {
     world *w = world_open();
     for (size_t size = 1; size <= 300000; size = size * 3 / 2 + 1) {
-        for (size_t at = 0; at <= size; at += size < 200 ? 1 : size / 7) {
+        size_t step = size < 200 ? 1 : size / 7;
+        for (size_t next = 0; next <= size + step; next += step) {
+            size_t at = next < size ? next : size;
             /* Two neighbours, so that a pointer that names the wrong one is noticed. */
-            uintptr_t first = hide(weir_new_bytes(size)), second = hide(weir_new_bytes(size)), third = hide(weir_new_bytes(size));
+            uintptr_t first = hide(weir_new_bytes(size)), second = hide(weir_new_bytes(size)),
+                      third = hide(weir_new_bytes(size));
             w->roots[0] = (char *)~second + at;
             world_collect(w);
             EXPECT(alive(w, ~second));
@@ -314,7 +317,7 @@ TEST(heap, nothing_is_kept_by_old_contents_behind_an_object)
     w->roots[0] = weir_new_bytes(WORDS * 8); /* keeps the chunk */
     wr_heap_retire_cursors(w->heap);
     wr_chunk *c = wr_arena_record(~at[0]);
-    memset(c->bits, 0, sizeof c->bits);      /* frees without burying, as release builds do */
+    memset(c->bits, 0, sizeof c->bits); /* frees without burying, as release builds do */
     c->scan = 0;
     unsigned again = 0;
     for (unsigned i = 0; i < COUNT; i++) {

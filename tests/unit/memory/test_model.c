@@ -31,10 +31,10 @@ static void close_closing(closing *self);
 WEIR_TYPE_FINAL(closing, close_closing, refs);
 
 typedef struct entry {
-    char *object;                  /* NULL: free entry */
-    unsigned kind;                 /* 0 precise, 1 guessed, 2 closing, 3 large precise, 4 large closing, 5 array of references */
+    char *object;  /* NULL: free entry */
+    unsigned kind; /* 0 precise, 1 guessed, 2 closing, 3 large precise, 4 large closing, 5 array of references */
     size_t size;
-    int refs[REFS];                /* entry numbers, -1 none */
+    int refs[REFS]; /* entry numbers, -1 none */
     bool finalised, reachable;
 } entry;
 

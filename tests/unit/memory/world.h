@@ -17,7 +17,7 @@
 
 typedef struct world {
     wr_heap *heap;
-    void *roots[WORLD_ROOTS];      /* conservative */
+    void *roots[WORLD_ROOTS]; /* conservative */
     unsigned shared_calls, give_back_calls;
     void *shared_block;
 } world;

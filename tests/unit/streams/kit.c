@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* kit.c: see kit.h. */
 #include "kit.h"
 
 #include <dirent.h>
@@ -45,23 +46,22 @@ const char *kit_address(kit_kind kind)
     static unsigned number;
     number++;
     switch (kind) {
-    case KIT_UNIX:
-        snprintf(text, sizeof text, "unix:%s/s%u", test_temp_dir(), number);
-        return text;
-    case KIT_ABSTRACT:
-        snprintf(text, sizeof text, "unix:@weir-test-%d-%u", (int)getpid(), number);
-        return text;
-    case KIT_TCP6:
-        return "tcp:[::1]:0";
-    default:
-        return "tcp:127.0.0.1:0";
+    case KIT_UNIX: snprintf(text, sizeof text, "unix:%s/s%u", test_temp_dir(), number); return text;
+    case KIT_ABSTRACT: snprintf(text, sizeof text, "unix:@weir-test-%d-%u", (int)getpid(), number); return text;
+    case KIT_TCP6: return "tcp:[::1]:0";
+    default: return "tcp:127.0.0.1:0";
     }
 }
 
-typedef struct kit_remote { weir_stream *stream; } kit_remote;
+typedef struct kit_remote {
+    weir_stream *stream;
+} kit_remote;
 WEIR_ACTOR(kit_remote, stream);
 
-typedef struct kit_adopt { weir_descriptor *descriptor; const kit_setup *setup; } kit_adopt;
+typedef struct kit_adopt {
+    weir_descriptor *descriptor;
+    const kit_setup *setup;
+} kit_adopt;
 
 WEIR_BEHAVIOUR(kit_remote, kit_adopt, descriptor)
 {
@@ -153,11 +153,37 @@ int kit_open_descriptors(void)
     return count - 1; /* without the one that listed them */
 }
 
-unsigned char kit_byte(uint64_t i)
+static uint64_t eight_bytes(uint64_t i)
 {
-    uint64_t x = (i >> 3) + test_seed();
+    uint64_t x = i + test_seed();
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    x ^= x >> 31;
-    return (unsigned char)(x >> (i & 7) * 8);
+    return x ^ (x >> 31);
+}
+
+unsigned char kit_byte(uint64_t i)
+{
+    return (unsigned char)(eight_bytes(i >> 3) >> (i & 7) * 8);
+}
+
+void kit_fill(void *out, uint64_t from, size_t size)
+{
+    unsigned char *to = out;
+    uint64_t word = eight_bytes(from >> 3);
+    for (size_t i = 0; i < size; i++) {
+        if (((from + i) & 7) == 0)
+            word = eight_bytes((from + i) >> 3);
+        to[i] = (unsigned char)(word >> ((from + i) & 7) * 8);
+    }
+}
+
+void kit_expect(const void *bytes, uint64_t from, size_t size)
+{
+    unsigned char wanted[4096];
+    for (size_t done = 0; done < size;) {
+        size_t part = size - done < sizeof wanted ? size - done : sizeof wanted;
+        kit_fill(wanted, from + done, part);
+        EXPECT_MEM((const unsigned char *)bytes + done, wanted, part);
+        done += part;
+    }
 }

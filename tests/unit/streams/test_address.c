@@ -9,11 +9,22 @@
 
 TEST(address, canonical_texts_survive_a_round_trip)
 {
-    static const char *const texts[] = {
-        "unix:/run/app.sock", "unix:relative", "unix:@name", "unix:@@", "unix:/", "unix:with space:and]colon",
-        "tcp:127.0.0.1:6379", "tcp:0.0.0.0:0", "tcp:255.255.255.255:65535",
-        "tcp:[::1]:6379", "tcp:[::]:1", "tcp:[2001:db8::5]:80", "tcp:[fe80::1%3]:80", "tcp:[::ffff:1.2.3.4]:9",
-        "tcp:[1:2:3:4:5:6:7:8]:9", "tcp:[fe80::%4294967295]:65535"};
+    static const char *const texts[] = {"unix:/run/app.sock",
+                                        "unix:relative",
+                                        "unix:@name",
+                                        "unix:@@",
+                                        "unix:/",
+                                        "unix:with space:and]colon",
+                                        "tcp:127.0.0.1:6379",
+                                        "tcp:0.0.0.0:0",
+                                        "tcp:255.255.255.255:65535",
+                                        "tcp:[::1]:6379",
+                                        "tcp:[::]:1",
+                                        "tcp:[2001:db8::5]:80",
+                                        "tcp:[fe80::1%3]:80",
+                                        "tcp:[::ffff:1.2.3.4]:9",
+                                        "tcp:[1:2:3:4:5:6:7:8]:9",
+                                        "tcp:[fe80::%4294967295]:65535"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         wr_address address;
         char out[WR_ADDRESS_TEXT_MAX];
@@ -26,11 +37,39 @@ TEST(address, canonical_texts_survive_a_round_trip)
 TEST(address, what_is_no_address_is_refused)
 {
     static const char *const texts[] = {
-        "", "unix", "unix:", "unix:@", "tcp:", "tcp::", "tcp:1.2.3.4", "tcp:1.2.3.4:", "tcp:1.2.3.4:x", "tcp:1.2.3.4:1 ",
-        "tcp: 1.2.3.4:1", "tcp:1.2.3.4:65536", "tcp:1.2.3.4:-1", "tcp:1.2.3.4:+1", "tcp:1.2.3.4:99999999999999999999",
-        "tcp:1.2.3:1", "tcp:1.2.3.256:1", "tcp:localhost:1", "tcp:::1:1", "tcp:[::1]", "tcp:[::1]1", "tcp:[::1:1", "tcp:[]:1",
-        "tcp:[1.2.3.4]:1", "tcp:[::1%]:1", "tcp:[::1%eth0]:1", "tcp:[::1%4294967296]:1", "tcp:[:::1]:1", "tcp:[1::2::3]:1",
-        "udp:1.2.3.4:1", "/run/app.sock", "UNIX:/x", "http://x",
+        "",
+        "unix",
+        "unix:",
+        "unix:@",
+        "tcp:",
+        "tcp::",
+        "tcp:1.2.3.4",
+        "tcp:1.2.3.4:",
+        "tcp:1.2.3.4:x",
+        "tcp:1.2.3.4:1 ",
+        "tcp: 1.2.3.4:1",
+        "tcp:1.2.3.4:65536",
+        "tcp:1.2.3.4:-1",
+        "tcp:1.2.3.4:+1",
+        "tcp:1.2.3.4:99999999999999999999",
+        "tcp:1.2.3:1",
+        "tcp:1.2.3.256:1",
+        "tcp:localhost:1",
+        "tcp:::1:1",
+        "tcp:[::1]",
+        "tcp:[::1]1",
+        "tcp:[::1:1",
+        "tcp:[]:1",
+        "tcp:[1.2.3.4]:1",
+        "tcp:[::1%]:1",
+        "tcp:[::1%eth0]:1",
+        "tcp:[::1%4294967296]:1",
+        "tcp:[:::1]:1",
+        "tcp:[1::2::3]:1",
+        "udp:1.2.3.4:1",
+        "/run/app.sock",
+        "UNIX:/x",
+        "http://x",
         "tcp:[0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000::1]:1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         wr_address address;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Listeners, connecting, descriptors and their ends. */
 #include "kit.h"
+#include "platform/fail.h"
+#include "streams/address.h"
+#include "streams/socket.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -91,7 +94,8 @@ static void refused_close(weir_stream *stream, void *arg)
 /* A port that was free a moment ago. Whether the refusal comes at once or later is the system's business. */
 static void refused_later(void *arg)
 {
-    static const weir_stream_events events = {.open = no_event, .end = no_event, .error = refused_error, .close = refused_close};
+    static const weir_stream_events events = {
+        .open = no_event, .end = no_event, .error = refused_error, .close = refused_close};
     weir_listener *listener;
     weir_stream *stream;
     char address[256];
@@ -127,7 +131,8 @@ static void overfull_error(weir_stream *stream, void *arg, int code)
 /* Fails before the system has said whether the connection stands. */
 static void overfull_connecting(void *arg)
 {
-    static const weir_stream_events events = {.open = no_event, .end = no_event, .error = overfull_error, .close = refused_close};
+    static const weir_stream_events events = {
+        .open = no_event, .end = no_event, .error = overfull_error, .close = refused_close};
     weir_listener *listener;
     weir_stream *stream;
     char address[256];
@@ -306,6 +311,49 @@ TEST(streams, one_of_many_takes_over_a_dead_socket)
     }
 }
 
+/* At each step of a takeover after its first, another process tries the same: it must be turned away. */
+static unsigned intrusions;
+
+static int intrude(void *arg, wr_fail_kind kind, uint64_t nth)
+{
+    if ((kind != WR_FAIL_PATH && kind != WR_FAIL_LISTEN && kind != WR_FAIL_CONNECT) ||
+        (kind != WR_FAIL_CONNECT && nth == 0))
+        return 0; /* the first two steps are the folder's identity and the lock itself */
+    intrusions++;
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        wr_socket_file file;
+        int fd;
+        wr_fail_install(NULL, NULL);
+        _exit(wr_socket_open_listener(arg, 1, true, &file, &fd) == WEIR_EADDRINUSE ? 0 : 1);
+    }
+    int status;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    return 0;
+}
+
+TEST(streams, a_takeover_cannot_be_overtaken)
+{
+    wr_address address;
+    wr_socket_file file;
+    char text[256];
+    int fd;
+    leave_dead_socket(socket_path());
+    snprintf(text, sizeof text, "unix:%s", socket_path());
+    EXPECT_OK(wr_address_parse(text, &address));
+    wr_fail_install(intrude, &address);
+    EXPECT_OK(wr_socket_open_listener(&address, 1, true, &file, &fd));
+    wr_fail_install(NULL, NULL);
+    EXPECT(intrusions >= 5);
+    EXPECT_EQ(wr_socket_probe(&address), 1);
+    EXPECT(file.exists);
+    wr_socket_remove_file(&address, &file);
+    EXPECT(!exists(socket_path()));
+    close(fd);
+}
+
 static void listen_and_stop(void *arg)
 {
     weir_listener *listener;
@@ -435,7 +483,7 @@ static void scarce_refused(weir_stream *stream, void *arg)
     }
 }
 
-/* The limit leaves room for three clients' own ends and no accepted one; they are in the queue before the server looks. */
+/* The limit leaves room for three clients' own ends and no accepted one; they wait before the server looks. */
 static void start_scarce(void *arg)
 {
     static const weir_stream_events events = {.close = scarce_refused};
@@ -487,7 +535,8 @@ static void open_twice(void *arg)
     EXPECT(second == NULL);
     EXPECT_EQ(weir_stream_open(NULL, &no_events, NULL, &second), WEIR_EHANDLE);
     EXPECT_OK(weir_buf_new_store(100, &buf));
-    EXPECT_EQ(weir_stream_open((weir_descriptor *)(void *)weir_buf_store(buf), &no_events, NULL, &second), WEIR_EHANDLE);
+    EXPECT_EQ(weir_stream_open((weir_descriptor *)(void *)weir_buf_store(buf), &no_events, NULL, &second),
+              WEIR_EHANDLE);
     EXPECT_EQ(weir_descriptor_from_fd(-1, &none), WEIR_EINVAL);
     EXPECT(none == NULL);
     EXPECT(weir_descriptor_from_fd(STDIN_FILENO, &none) < 0);
@@ -501,9 +550,13 @@ TEST(streams, a_descriptor_is_opened_once)
 }
 
 /* The other end of a pair is given to nobody: the collection closes it and the stream sees the end. */
-typedef struct forgetful { weir_stream *stream; } forgetful;
+typedef struct forgetful {
+    weir_stream *stream;
+} forgetful;
 WEIR_ACTOR(forgetful, stream);
-typedef struct forget { int nothing; } forget;
+typedef struct forget {
+    int nothing;
+} forget;
 
 WEIR_BEHAVIOUR(forgetful, forget)
 {
@@ -527,12 +580,20 @@ TEST(streams, an_unopened_descriptor_closes_with_its_last_handle)
 }
 
 /* A paused stream that nobody can reach any more is closed by the collection, without events. */
-typedef struct dropper { uint64_t nothing; } dropper;
+typedef struct dropper {
+    uint64_t nothing;
+} dropper;
 WEIR_TYPE(dropper);
-typedef struct dropping { uint64_t nothing; } dropping;
+typedef struct dropping {
+    uint64_t nothing;
+} dropping;
 WEIR_ACTOR(dropping);
-typedef struct drop { weir_descriptor *descriptor; } drop;
-typedef struct collect { unsigned left; } collect;
+typedef struct drop {
+    weir_descriptor *descriptor;
+} drop;
+typedef struct collect {
+    unsigned left;
+} collect;
 
 /* 150 messages later the turn in which the stream was opened is over. */
 WEIR_BEHAVIOUR(dropping, collect)
@@ -590,9 +651,13 @@ TEST(streams, stop_closes_all_descriptors)
     in_run(open_and_stop, NULL);
 }
 
-typedef struct thief { uint64_t nothing; } thief;
+typedef struct thief {
+    uint64_t nothing;
+} thief;
 WEIR_ACTOR(thief);
-typedef struct steal { uint64_t disguised; } steal; /* a plain pointer would be refused */
+typedef struct steal {
+    uint64_t disguised;
+} steal; /* a plain pointer would be refused */
 
 WEIR_BEHAVIOUR(thief, steal)
 {
@@ -613,4 +678,89 @@ static void start_thief(void *arg)
 TEST(streams, a_stream_of_another_actor_is_a_misuse)
 {
     in_run(start_thief, NULL);
+}
+
+/* ---- failures of the system ---- */
+
+static int fail_one_kind(void *arg, wr_fail_kind kind, uint64_t nth)
+{
+    (void)nth;
+    return kind == *(wr_fail_kind *)arg ? -ENOMEM : 0;
+}
+
+/* What each constructor gives while the calls of one kind fail; what it made is closed again. */
+typedef struct attempt {
+    int path, tcp, pair, connect;
+} attempt;
+
+static attempt try_while_failing(wr_fail_kind kind)
+{
+    static const weir_stream_events events = {.data = NULL};
+    weir_listener *target, *path, *tcp;
+    weir_descriptor *pair[2];
+    weir_stream *stream;
+    char address[256];
+    attempt a;
+    snprintf(address, sizeof address, "unix:%s", socket_path());
+    EXPECT_OK(weir_listen("unix:@weir-target", NULL, nobody, NULL, &target));
+    int before = kit_open_descriptors();
+    wr_fail_install(fail_one_kind, &kind);
+    a.path = weir_listen(address, NULL, nobody, NULL, &path);
+    a.tcp = weir_listen("tcp:127.0.0.1:0", NULL, nobody, NULL, &tcp);
+    a.pair = weir_descriptor_pair(pair);
+    a.connect = weir_stream_connect("unix:@weir-target", &events, NULL, &stream);
+    wr_fail_install(NULL, NULL);
+    EXPECT_EQ(exists(socket_path()), a.path == 0);
+    int made = 2 * (a.path == 0) + 2 * (a.tcp == 0) + 2 * (a.pair == 0) + (a.connect == 0);
+    EXPECT_EQ(kit_open_descriptors(), before + made);
+    EXPECT(a.path == 0 || path == NULL);
+    EXPECT(a.tcp == 0 || tcp == NULL);
+    EXPECT(a.pair == 0 || (pair[0] == NULL && pair[1] == NULL));
+    EXPECT(a.connect == 0 || stream == NULL);
+    if (a.path == 0)
+        weir_listener_close(path);
+    if (a.tcp == 0)
+        weir_listener_close(tcp);
+    weir_listener_close(target);
+    return a;
+}
+
+static void fail_each(void *arg)
+{
+    (void)arg;
+    attempt add = try_while_failing(WR_FAIL_POLL_ADD), opening = try_while_failing(WR_FAIL_LISTEN);
+    attempt name = try_while_failing(WR_FAIL_LOCAL_ADDRESS), pair = try_while_failing(WR_FAIL_PAIR);
+    attempt connecting = try_while_failing(WR_FAIL_CONNECT);
+    EXPECT(add.path == WEIR_ENOMEM && add.tcp == WEIR_ENOMEM && add.pair == 0 && add.connect == WEIR_ENOMEM);
+    EXPECT(opening.path == WEIR_ENOMEM && opening.tcp == WEIR_ENOMEM && opening.pair == 0 && opening.connect == 0);
+    EXPECT(name.path == 0 && name.tcp == WEIR_ENOMEM && name.pair == 0 && name.connect == 0);
+    EXPECT(pair.path == 0 && pair.tcp == 0 && pair.pair == WEIR_ENOMEM && pair.connect == 0);
+    EXPECT(connecting.path == 0 && connecting.tcp == 0 && connecting.pair == 0 && connecting.connect == WEIR_ENOMEM);
+    weir_stop();
+}
+
+TEST(streams, a_failed_constructor_leaves_nothing)
+{
+    in_run(fail_each, NULL);
+}
+
+static void open_after_failure(void *arg)
+{
+    static const weir_stream_events events = {.close = note_close};
+    wr_fail_kind kind = WR_FAIL_POLL_ADD;
+    weir_descriptor *pair[2];
+    weir_stream *stream;
+    (void)arg;
+    EXPECT_OK(weir_descriptor_pair(pair));
+    wr_fail_install(fail_one_kind, &kind);
+    EXPECT_EQ(weir_stream_open(pair[0], &no_events, NULL, &stream), WEIR_ENOMEM);
+    wr_fail_install(NULL, NULL);
+    EXPECT_OK(weir_stream_open(pair[0], &events, NULL, &stream));
+    weir_stream_close(stream);
+}
+
+TEST(streams, a_descriptor_whose_opening_failed_can_be_opened)
+{
+    first_closed = must_call_new("close", 1);
+    in_run(open_after_failure, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The way in, and both ways together: echo, pause, keep, space, ends and errors in order. */
 #include "kit.h"
+#include "platform/fail.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,8 @@
 
 /* ---- echo of random data in random pieces ---- */
 
-#define ECHO_BYTES ((uint64_t)10 << 20)
-
 static struct {
-    uint64_t sent, received;
+    uint64_t sent, received, total;
 } echo;
 
 static void echo_server_data(weir_stream *stream, void *arg, const char *bytes, size_t size)
@@ -41,19 +40,17 @@ static void echo_client_write(weir_stream *stream, void *arg)
 {
     int code = 0;
     (void)arg;
-    while (echo.sent < ECHO_BYTES && code == 0) {
+    while (echo.sent < echo.total && code == 0) {
         size_t size = (size_t)(test_random() % (test_random() % 4 ? 3000 : 60000)) + 1;
-        size = size < ECHO_BYTES - echo.sent ? size : (size_t)(ECHO_BYTES - echo.sent);
+        size = size < echo.total - echo.sent ? size : (size_t)(echo.total - echo.sent);
         weir_buf *buf;
         EXPECT_OK(weir_buf_new_uninitialised(size, &buf));
-        unsigned char *bytes = weir_buf_data(buf);
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = kit_byte(echo.sent + i);
+        kit_fill(weir_buf_data(buf), echo.sent, size);
         code = weir_stream_write_buf(stream, buf);
         EXPECT(code >= 0);
         echo.sent += size;
     }
-    if (echo.sent == ECHO_BYTES)
+    if (echo.sent == echo.total)
         weir_stream_end(stream);
 }
 
@@ -65,10 +62,7 @@ static void echo_client_ready(weir_stream *stream)
 static void echo_client_data(weir_stream *stream, void *arg, const char *bytes, size_t size)
 {
     (void)stream, (void)arg;
-    for (size_t i = 0; i < size; i++) {
-        if ((unsigned char)bytes[i] != kit_byte(echo.received + i))
-            test_fail(__FILE__, __LINE__, "byte %llu differs", (unsigned long long)(echo.received + i));
-    }
+    kit_expect(bytes, echo.received, size);
     echo.received += size;
 }
 
@@ -79,15 +73,27 @@ static void reset_echo(void)
 
 static void check_echo(void)
 {
-    EXPECT_EQ(echo.sent, ECHO_BYTES);
-    EXPECT_EQ(echo.received, ECHO_BYTES);
+    EXPECT_EQ(echo.sent, echo.total);
+    EXPECT_EQ(echo.received, echo.total);
 }
 
 TEST(streams, ten_mebibytes_come_back_unchanged)
 {
     kit_setup setup = {.server = {.data = echo_server_data, .drain = echo_server_drain},
-                       .client = {.data = echo_client_data, .drain = echo_client_write}, .client_ready = echo_client_ready};
+                       .client = {.data = echo_client_data, .drain = echo_client_write},
+                       .client_ready = echo_client_ready};
+    echo.total = (uint64_t)1 << 20;
     kit_run_all(setup, reset_echo, check_echo);
+    echo.total = (uint64_t)10 << 20;
+    reset_echo();
+    kit_run(&setup);
+    check_echo();
+    setup.apart = true;
+    setup.threads = 2;
+    setup.kind = KIT_TCP4;
+    reset_echo();
+    kit_run(&setup);
+    check_echo();
 }
 
 /* ---- an order of events, written down as letters ---- */
@@ -116,8 +122,7 @@ static void see_open(weir_stream *stream, void *arg)
 static void see_data(weir_stream *stream, void *arg, const char *bytes, size_t size)
 {
     (void)stream, (void)arg;
-    for (size_t i = 0; i < size; i++)
-        EXPECT_EQ((unsigned char)bytes[i], kit_byte(seen.bytes + i));
+    kit_expect(bytes, seen.bytes, size);
     seen.bytes += size;
     note('d');
 }
@@ -141,7 +146,10 @@ static void see_close(weir_stream *stream, void *arg)
     note('c');
 }
 
-#define SEE_ALL {.open = see_open, .data = see_data, .end = see_end, .error = see_error, .close = see_close}
+#define SEE_ALL \
+    { \
+        .open = see_open, .data = see_data, .end = see_end, .error = see_error, .close = see_close \
+    }
 
 static void reset_seen(void)
 {
@@ -150,9 +158,8 @@ static void reset_seen(void)
 
 static void write_bytes(weir_stream *stream, uint64_t from, size_t size)
 {
-    unsigned char *bytes = weir_new_bytes(size);
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = kit_byte(from + i);
+    void *bytes = weir_new_bytes(size);
+    kit_fill(bytes, from, size);
     EXPECT(weir_stream_write(stream, bytes, size) >= 0);
 }
 
@@ -202,8 +209,7 @@ static uint64_t server_got;
 static void count_server(weir_stream *stream, void *arg, const char *bytes, size_t size)
 {
     (void)stream, (void)arg;
-    for (size_t i = 0; i < size; i++)
-        EXPECT_EQ((unsigned char)bytes[i], kit_byte(server_got + i));
+    kit_expect(bytes, server_got, size);
     server_got += size;
 }
 
@@ -244,10 +250,16 @@ TEST(streams, server_ends_first_and_still_gets_the_answer)
 
 static bool paused_now;
 
-typedef struct waker { weir_stream *stream; } waker;
+typedef struct waker {
+    weir_stream *stream;
+} waker;
 WEIR_ACTOR(waker, stream);
-typedef struct wake { uint64_t left; } wake;
-typedef struct waker_open { weir_descriptor *descriptor; } waker_open;
+typedef struct wake {
+    uint64_t left;
+} wake;
+typedef struct waker_open {
+    weir_descriptor *descriptor;
+} waker_open;
 
 /* Resumes 150 messages after each pause: more than a turn. */
 WEIR_BEHAVIOUR(waker, wake)
@@ -325,7 +337,11 @@ TEST(streams, pause_and_resume_in_one_turn_loses_nothing)
 
 /* ---- keep and space ---- */
 
-typedef struct keeping { weir_buf *kept[64]; size_t offset[64]; unsigned count; } keeping;
+typedef struct keeping {
+    weir_buf *kept[64];
+    size_t offset[64];
+    unsigned count;
+} keeping;
 WEIR_TYPE(keeping, kept);
 
 static void keep_data(weir_stream *stream, void *arg, const char *bytes, size_t size)
@@ -407,19 +423,82 @@ TEST(streams, space_names_where_the_bytes_go)
     kit_run_all(setup, reset_seen, check_million);
 }
 
-/* ---- errors ---- */
+static int raw[2]; /* a pair whose second end is no stream */
 
-static int raw[2];
+/* A count below the room says that nothing more is there. The next byte is sent by another actor: in a later turn. */
+typedef struct feeder {
+    uint64_t sent;
+} feeder;
+WEIR_ACTOR(feeder);
+typedef struct feed {
+    uint64_t nothing;
+} feed;
 
-/* The peer has written 1000 bytes and gone before the stream looks: a write fails, but what had arrived comes first. */
-static void start_dead_peer(void *arg)
+WEIR_BEHAVIOUR(feeder, feed)
 {
-    static const weir_stream_events events = SEE_ALL;
+    unsigned char next = kit_byte(self->sent++);
+    EXPECT_EQ(send(raw[1], &next, 1, 0), 1);
+}
+
+typedef struct feeding {
+    feeder_ref feeder;
+} feeding;
+WEIR_TYPE(feeding, feeder);
+
+static void ask_once_each(weir_stream *stream, void *arg, const char *bytes, size_t size)
+{
+    const feeding *f = arg;
+    weir_stream_stats stats;
+    see_data(stream, arg, bytes, size);
+    weir_get_stream_stats(stream, &stats);
+    EXPECT_EQ(stats.read_calls, seen.bytes);
+    if (seen.bytes < 20)
+        EXPECT_OK(weir_send(f->feeder, feeder, feed));
+    else
+        weir_stream_close(stream);
+}
+
+static void start_ask_once(void *arg)
+{
+    static const weir_stream_events events = {.data = ask_once_each, .close = see_close};
     weir_descriptor *descriptor;
     weir_stream *stream;
-    unsigned char text[1000];
-    for (size_t i = 0; i < sizeof text; i++)
-        text[i] = kit_byte(i);
+    feeding *f = weir_new(feeding);
+    (void)arg;
+    f->feeder = weir_spawn(feeder);
+    EXPECT_OK(weir_descriptor_from_fd(raw[0], &descriptor));
+    EXPECT_OK(weir_stream_open(descriptor, &events, f, &stream));
+    EXPECT_OK(weir_send(f->feeder, feeder, feed));
+}
+
+TEST(streams, a_read_that_empties_the_socket_is_not_repeated)
+{
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, raw), 0);
+    EXPECT_OK(weir_run(&(weir_options){.threads = 1}, start_ask_once, NULL));
+    EXPECT_STR(seen.letters, "dc");
+    close(raw[1]);
+}
+
+/* ---- errors ---- */
+
+/* More reads than one turn makes. */
+static void *little_space(weir_stream *stream, void *arg, size_t *size)
+{
+    static char room[300];
+    (void)stream, (void)arg;
+    *size = sizeof room;
+    return room;
+}
+
+/* The peer has written 10 000 bytes and gone before the stream looks: a write fails, but what had arrived is first. */
+static void start_dead_peer(void *arg)
+{
+    weir_stream_events events = SEE_ALL; /* copied by the constructor */
+    weir_descriptor *descriptor;
+    weir_stream *stream;
+    unsigned char text[10000];
+    events.space = little_space;
+    kit_fill(text, 0, sizeof text);
     EXPECT_EQ(send(raw[1], text, sizeof text, 0), (ssize_t)sizeof text);
     close(raw[1]);
     EXPECT_OK(weir_descriptor_from_fd(raw[0], &descriptor));
@@ -440,7 +519,7 @@ TEST(streams, data_comes_before_the_error)
         EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, raw), 0);
         EXPECT_OK(weir_run(&options, start_dead_peer, NULL));
         EXPECT_STR(seen.letters, "dexc");
-        EXPECT_EQ(seen.bytes, 1000);
+        EXPECT_EQ(seen.bytes, 10000);
         EXPECT_EQ(seen.code, WEIR_EPIPE);
     }
 }
@@ -518,4 +597,31 @@ TEST(streams, close_right_after_the_constructor_brings_close_alone)
 {
     kit_setup setup = {.server = {.data = see_data}, .client = SEE_ALL, .client_ready = close_at_once};
     kit_run_all(setup, reset_seen, check_only_close);
+}
+
+static int third_read_fails(void *arg, wr_fail_kind kind, uint64_t nth)
+{
+    (void)arg;
+    return kind == WR_FAIL_RECEIVE && nth == 2 ? -EIO : 0;
+}
+
+static void start_failing_read(void *arg)
+{
+    static const weir_stream_events reader_events = SEE_ALL, writer_events = {.data = NULL};
+    weir_descriptor *pair[2];
+    weir_stream *writer, *reader;
+    (void)arg;
+    EXPECT_OK(weir_descriptor_pair(pair));
+    EXPECT_OK(weir_stream_open(pair[1], &reader_events, NULL, &reader));
+    EXPECT_OK(weir_stream_open(pair[0], &writer_events, NULL, &writer));
+    write_bytes(writer, 0, 1000000);
+}
+
+TEST(streams, a_failed_read_is_an_error_and_a_close)
+{
+    wr_fail_install(third_read_fails, NULL);
+    EXPECT_OK(weir_run(&(weir_options){.threads = 1}, start_failing_read, NULL));
+    wr_fail_install(NULL, NULL);
+    EXPECT_STR(seen.letters, "dxc");
+    EXPECT_EQ(seen.code, -EIO);
 }

@@ -88,8 +88,11 @@ static void two_pieces(kit_kind kind)
     kit_setup setup = {.kind = kind,
                        .server = {.data = two_server_data, .error = two_error, .close = two_server_close},
                        .server_ready = two_server_ready,
-                       .client = {.open = two_client_open, .data = two_client_data, .end = two_client_end,
-                                  .error = two_error, .close = two_client_close}};
+                       .client = {.open = two_client_open,
+                                  .data = two_client_data,
+                                  .end = two_client_end,
+                                  .error = two_error,
+                                  .close = two_client_close}};
     for (unsigned i = 0; i < 8; i++) {
         two.server_close = must_call_new("close of the server's stream", 1);
         two.client_open = must_call_new("open of the client's stream", kind == KIT_PAIR ? 0 : 1);
@@ -141,8 +144,7 @@ static struct {
 static void count_data(weir_stream *stream, void *arg, const char *bytes, size_t size)
 {
     (void)stream, (void)arg;
-    for (size_t i = 0; i < size; i++)
-        EXPECT_EQ((unsigned char)bytes[i], kit_byte(count.received + i));
+    kit_expect(bytes, count.received, size);
     count.received += size;
 }
 
@@ -156,10 +158,8 @@ static void write_range(weir_stream *stream, uint64_t from, size_t size, bool as
 {
     weir_buf *buf;
     EXPECT_OK(weir_buf_new_uninitialised(size, &buf));
-    unsigned char *bytes = weir_buf_data(buf);
-    for (size_t i = 0; i < size; i++)
-        bytes[i] = kit_byte(from + i);
-    int code = as_buf ? weir_stream_write_buf(stream, buf) : weir_stream_write(stream, bytes, size);
+    kit_fill(weir_buf_data(buf), from, size);
+    int code = as_buf ? weir_stream_write_buf(stream, buf) : weir_stream_write(stream, weir_buf_data(buf), size);
     EXPECT(code == 0 || code == 1);
 }
 
@@ -216,10 +216,17 @@ TEST(streams, large_buffers_are_referenced_small_ones_copied)
 
 /* ---- cork ---- */
 
-typedef struct corker { weir_stream *stream; uint64_t at; } corker;
+typedef struct corker {
+    weir_stream *stream;
+    uint64_t at;
+} corker;
 WEIR_ACTOR(corker, stream);
-typedef struct cork_begin { weir_descriptor *descriptor; } cork_begin;
-typedef struct cork_step { unsigned left; } cork_step;
+typedef struct cork_begin {
+    weir_descriptor *descriptor;
+} cork_begin;
+typedef struct cork_step {
+    unsigned left;
+} cork_step;
 
 /* Each step is a message; 250 of them are more than one turn. */
 WEIR_BEHAVIOUR(corker, cork_step)
@@ -368,9 +375,7 @@ static void fill_to_high_water(weir_stream *stream)
     weir_stream_set_limits(stream, 100000, 0);
     while (code == 0) {
         EXPECT_OK(weir_buf_new_uninitialised(10000, &buf));
-        unsigned char *bytes = weir_buf_data(buf);
-        for (size_t i = 0; i < 10000; i++)
-            bytes[i] = kit_byte(water.written + i);
+        kit_fill(weir_buf_data(buf), water.written, 10000);
         code = weir_stream_write_buf(stream, buf);
         water.written += 10000;
         weir_stream_flush(stream); /* so that only what the kernel does not take counts */
@@ -402,8 +407,10 @@ static void water_end(weir_stream *stream, void *arg)
 TEST(streams, high_water_is_told_and_drain_follows_once)
 {
     for (unsigned i = 0; i < 2 * KIT_PAIR; i++) { /* not for pairs, where the server's side is made first */
-        kit_setup setup = {.kind = (kit_kind)(i / 2), .backend = i % 2 ? "poll" : "epoll",
-                           .server = {.drain = water_drain}, .client = {.data = count_data, .end = water_end},
+        kit_setup setup = {.kind = (kit_kind)(i / 2),
+                           .backend = i % 2 ? "poll" : "epoll",
+                           .server = {.drain = water_drain},
+                           .client = {.data = count_data, .end = water_end},
                            .server_ready = fill_to_high_water};
         if (!kit_has(setup.kind))
             continue;
@@ -414,6 +421,25 @@ TEST(streams, high_water_is_told_and_drain_follows_once)
         water.end = must_call_new("end", 1);
         kit_run(&setup);
     }
+}
+
+/* The system takes less than offered: that is the answer, and is not asked for a second time. */
+static void fill_once(weir_stream *stream)
+{
+    weir_stream_stats stats;
+    write_range(stream, 0, 1 << 20, true);
+    weir_stream_flush(stream);
+    weir_stream_flush(stream);
+    weir_get_stream_stats(stream, &stats);
+    EXPECT(weir_stream_queued(stream) > 0 && weir_stream_queued(stream) < 1 << 20);
+    EXPECT_EQ(stats.write_calls, 1);
+    weir_stream_end(stream);
+}
+
+TEST(streams, a_full_socket_is_not_asked_twice)
+{
+    kit_run(&(kit_setup){.kind = KIT_PAIR, .server_ready = fill_once, .client = {.data = count_data}});
+    EXPECT_EQ(count.received, 1 << 20);
 }
 
 static struct {
@@ -457,7 +483,8 @@ TEST(streams, hard_limit_fails_the_stream)
             continue;
         hard.error = must_call_new("error", 1);
         hard.close = must_call_new("close", 1);
-        kit_run(&(kit_setup){.kind = (kit_kind)kind, .server = {.error = hard_error, .close = hard_close},
+        kit_run(&(kit_setup){.kind = (kit_kind)kind,
+                             .server = {.error = hard_error, .close = hard_close},
                              .server_ready = write_without_end});
     }
 }
@@ -507,13 +534,15 @@ static void check_after_end(void)
 
 TEST(streams, nothing_is_taken_after_end)
 {
-    kit_setup setup = {.server = {.close = count_close}, .server_ready = write_after_end, .client = {.data = count_data}};
+    kit_setup setup = {
+        .server = {.close = count_close}, .server_ready = write_after_end, .client = {.data = count_data}};
     kit_run_all(setup, reset_count, check_after_end);
 }
 
 /* ---- the system refuses ---- */
 
-/* Every other call, so that the refusal is never the answer to a report of OUT (after which the system would owe another one). */
+/* Every other call, so that the refusal is never the answer to a report of OUT (after which the system would owe
+ * another one). */
 static int send_refuses(void *arg, wr_fail_kind kind, uint64_t nth)
 {
     (void)arg;

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <weir/weir.h>
 
-typedef struct holder { wr_write_queue queue; } holder;
+typedef struct holder {
+    wr_write_queue queue;
+} holder;
 static const weir_field holder_fields[] = {WR_QUEUE_FIELDS(offsetof(holder, queue)), {0, 0}};
 static const weir_type holder_type = {"holder", sizeof(holder), 8, 0, holder_fields, NULL};
 
