@@ -4,10 +4,11 @@
  * Included several times with different meanings of T, so it has no include guard. A test without a line here does not compile
  * (no prototype), a line without a test does not link.
  */
-#include "unit/harness/list.h"
-#include "unit/platform/list.h"
-#include "unit/memory/list.h"
 #include "unit/actors/list.h"
+#include "unit/bench/list.h"
 #include "unit/buffers/list.h"
-#include "unit/streams/list.h"
+#include "unit/harness/list.h"
+#include "unit/memory/list.h"
+#include "unit/platform/list.h"
 #include "unit/protocols/list.h"
+#include "unit/streams/list.h"
