@@ -42,8 +42,9 @@ typedef struct weir_behaviour {
 
 /* WEIR_ACTOR(A, fields...): A becomes an actor type with the handle type A_ref. Fields named refer to objects and
  * handles and are the only ones that do; no field named: every word of the state may refer (always safe, a little
- * slower). _FINAL: a function that runs when the actor ends. In a header: WEIR_ACTOR_DECLARE(A); in one source file:
- * WEIR_ACTOR_DEFINE(A, fields...). */
+ * slower). WEIR_ACTOR_FINAL(A, ended, fields...): `void ended(A *self)` runs when the actor ends. Names are external: in a
+ * header, for other files, WEIR_ACTOR_DECLARE(A), and in one source file WEIR_ACTOR_DEFINE(A, fields...) or
+ * WEIR_ACTOR_DEFINE_FINAL(A, ended, fields...). */
 #define WEIR_ACTOR_DECLARE(A) \
     typedef struct A##_ref { \
         weir_ref any; \
@@ -70,7 +71,8 @@ typedef struct weir_behaviour {
 #define WEIR_ACTOR1_(A, ...) WEIR_ACTOR_DECLARE(A)
 #define WEIR_ACTOR_FINAL(A, ...) \
     WEIR_ACTOR_DECLARE(A); \
-    WEIR_CAT_(WEIR_ACTOR_FINAL, WEIR_PICK_(__VA_ARGS__))(A, __VA_ARGS__)
+    WEIR_ACTOR_DEFINE_FINAL(A, __VA_ARGS__)
+#define WEIR_ACTOR_DEFINE_FINAL(A, ...) WEIR_CAT_(WEIR_ACTOR_FINAL, WEIR_PICK_(__VA_ARGS__))(A, __VA_ARGS__)
 #define WEIR_ACTOR_FINALISE_(A, close) \
     static void A##_weir_actor_finalise(void *state) \
     { \
@@ -126,12 +128,13 @@ typedef struct weir_behaviour {
     weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LIT0(M))), bytes, size)
 #define WEIR_SENDTN(to, A, bytes, size, M, ...) \
     weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LITN(M, __VA_ARGS__))), bytes, size)
+/* The bytes behind the struct; no zero is added to them. */
 #define weir_tail(msg) ((const char *)((msg) + 1))
 
 #define WEIR_MESSAGE_MAX ((size_t)1 << 30) /* bytes of a message with its tail */
 
 /* weir_self(counter): the running actor's own handle. weir_any(counter, c): the untyped handle. weir_cast(counter, r):
- * the typed one, null if r is of another type. weir_is_null(counter, c), weir_same(a, b) compare. */
+ * the typed one, null if r is of another type. weir_is_null(counter, c). */
 #define weir_self(A) A##_weir_ref(weir_self_check(&A##_weir_actor))
 #define weir_any(A, r) A##_weir_any(r)
 #define weir_cast(A, r) A##_weir_ref(weir_ref_check(r, &A##_weir_actor))

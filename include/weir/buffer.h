@@ -31,7 +31,8 @@ WEIR_API int weir_buf_from(const void *bytes, size_t length, weir_buf **out);
 WEIR_API int weir_buf_new_store(size_t length, weir_buf **out);
 
 /* Names foreign bytes without copying. `release(data, length, arg)` is called exactly once when no actor holds the
- * bytes any more, on any scheduler, and must not block; NULL: nobody is told. On failure it is never called. */
+ * bytes any more, on any scheduler, outside any behaviour (it may not allocate, send or spawn), and must not block;
+ * NULL: nobody is told. On failure it is never called. */
 WEIR_API int weir_buf_wrap(void *data, size_t length, void (*release)(void *data, size_t length, void *arg), void *arg,
                            weir_buf **out);
 

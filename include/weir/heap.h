@@ -8,8 +8,8 @@
  *
  * A collection runs between behaviours when enough was allocated since the last one. It calls the finaliser of every
  * dead object first, while all dead objects can still be read, and frees after that. A finaliser may allocate and
- * read other dead objects; it must not store a dead object where a live one can see it, and must not assume an order
- * among finalisers.
+ * read other dead objects; it must not store a dead object, or a handle that it read from one, where a live object can
+ * see it, and must not assume an order among finalisers.
  */
 #ifndef WEIR_HEAP_H
 #define WEIR_HEAP_H

@@ -10,11 +10,14 @@
 
 WEIR_BEGIN_C_
 
+#define WEIR_BUFFERS_OUTSIDE SIZE_MAX
+
 /* All zero means: everything as usual. A field set here wins over its environment variable. */
 typedef struct weir_options {
     unsigned threads;         /* schedulers, 1 to 64; 0: WEIR_THREADS, else the CPUs this process may use */
     const char *poll_backend; /* "epoll", "poll"; NULL: WEIR_POLL, else the best there is */
-    /* buffers up to this many bytes live inside the heap; 0: WEIR_BUFFER_INLINE_MAX, else 2048 */
+    /* buffers up to this many bytes live inside the heap, at most 16384; WEIR_BUFFERS_OUTSIDE: none do;
+     * 0: WEIR_BUFFER_INLINE_MAX (where 0 means none), else 2048 */
     size_t buffer_inline_max;
     /* bytes allocated by an actor that holds little before it is collected; 0: WEIR_COLLECT_AFTER, else 1 MiB */
     size_t collect_after;

@@ -4,9 +4,9 @@
  * Job        See actor.h.
  * Invariants A behaviour runs with wr_here->actor, ->behaviour and ->message set and the actor's heap entered.
  *            Collections run between behaviours. Hooks of the turn run before the actor falls asleep or is queued
- *            again. After wr_mailbox_mark_empty succeeded the actor is not touched. End: an orphan (its last count came
- *            home) without messages, watched sources and pins ends at the close of its turn; as nobody can reach it any
- *            more, nothing can happen to it in between.
+ *            again. After wr_mailbox_mark_empty succeeded the actor is not touched. End: an actor with count 0 (its
+ *            last count came home) and without messages, watched sources and pins ends at the close of its turn; as
+ *            nobody can reach it any more, nothing can happen to it in between.
  * Threads    The scheduler that runs the actor.
  * Cost       A turn with one small message: about 10 ns beside the behaviour and the queues.
  */
@@ -27,7 +27,7 @@ static void mark_roots(void *owner, wr_heap *heap)
     weir_actor *actor = owner;
     if ((actor->type->flags & WEIR_TYPE_UNTYPED) != 0)
         wr_mark_range(heap, actor->state, actor->type->size);
-    else
+    else if (actor->type->refs != NULL)
         wr_mark_fields(heap, actor->state, actor->type->refs);
     for (wr_turn_hook *hook = actor->hooks; hook != NULL; hook = hook->next)
         wr_mark_word(heap, (uintptr_t)hook->object);
@@ -142,6 +142,8 @@ static int hand_over_state(weir_actor *spawner, weir_actor *actor)
         if (spawner->heap != NULL && wr_arena_holds((uintptr_t)state[i]) &&
             wr_heap_owns(spawner->heap, (uintptr_t)state[i]))
             return WEIR_EOWNED;
+        if (state[i] == (void *)spawner && spawner->finishing)
+            return WEIR_ESHUTDOWN; /* nobody gets a dying actor */
     }
     for (size_t i = 0; i < words; i++) {
         if (state[i] != NULL && wr_arena_holds((uintptr_t)state[i]) && wr_held_has(spawner, state[i])) {
@@ -206,20 +208,16 @@ void wr_actor_push(wr_scheduler *scheduler, weir_actor *actor, wr_message *messa
         wr_schedule(scheduler, actor, true);
 }
 
-/* The last count has come home. If meanwhile the actor gave its own handle away there are others: then it is dropped
- * like any count. */
+/* A last count has come home. If meanwhile the actor gave its own handle away others hold it, and the last of them sends
+ * theirs. */
 static void reap(void *state, const void *msg)
 {
     (void)msg;
     weir_actor *actor = WR_CONTAINER(weir_actor, state, state);
     WR_ASSERT(wr_here->actor == actor);
-    WR_ASSERT(!actor->orphan || atomic_load_explicit(&actor->shared.count, memory_order_relaxed) > 0);
-    uint32_t count = 1;
-    if (atomic_compare_exchange_strong_explicit(&actor->shared.count, &count, 0, memory_order_acq_rel,
-                                                memory_order_relaxed))
-        actor->orphan = true;
-    else
-        wr_shared_drop(&actor->shared);
+    uint32_t before = atomic_fetch_sub_explicit(&actor->shared.count, 1, memory_order_acq_rel);
+    WR_ASSERT(before > 0);
+    (void)before;
 }
 
 const weir_behaviour wr_behaviour_reap = {"actor.reap", NULL, 0, reap, NULL};
@@ -262,11 +260,11 @@ static void run_hooks(weir_actor *actor)
     }
 }
 
+/* Nobody holds it, so nobody can send to it, and it waits for nothing. Its mailbox was found empty just now. */
 static bool is_done(const weir_actor *actor)
 {
-    return actor->orphan && actor->armed == 0 && actor->handle_pins == 0 &&
-           atomic_load_explicit(&actor->shared.count, memory_order_acquire) == 0 &&
-           wr_mailbox_looks_empty(&actor->mailbox);
+    return atomic_load_explicit(&actor->shared.count, memory_order_acquire) == 0 && actor->armed == 0 &&
+           actor->handle_pins == 0;
 }
 
 wr_turn_result wr_actor_turn(wr_scheduler *scheduler, weir_actor *actor)

@@ -37,8 +37,8 @@ struct weir_actor {
     wr_source *sources;   /* all open sources, doubly linked */
     wr_turn_hook *hooks;  /* to do at the end of this turn */
     uint32_t armed;       /* sources that are watched */
+    uint32_t self_pins;   /* how many of them are its own handle's */
     uint32_t handle_pins; /* pinned handles */
-    bool orphan;          /* the last count came home in a reap message: ends when nothing is left to do */
     bool stub_queued;     /* the stub is in the mailbox */
     bool finishing;       /* its finalisers run; its handle is given to nobody any more */
     uint16_t home;        /* scheduler on whose list it is */

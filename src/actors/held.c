@@ -35,9 +35,11 @@ void wr_held_take(weir_actor *actor, wr_shared *shared)
         wr_shared_drop(shared);
         return;
     }
-    if (wr_ptrset_add(&actor->held, wr_here->pool, shared, NULL) == NULL)
+    wr_ptrset_entry *entry = wr_ptrset_add(&actor->held, wr_here->pool, shared, NULL);
+    if (entry == NULL)
         wr_fatal("no memory for the held list of actor %llu (%u entries)", (unsigned long long)actor->id,
                  actor->held.live);
+    entry->mark = actor->heap != NULL && actor->heap->collecting; /* a finaliser got it: for the next collection */
     charge(actor, shared);
     WR_ASSERT(wr_held_has(actor, shared));
 }
@@ -74,8 +76,10 @@ void wr_held_give_back(weir_actor *actor)
 void wr_held_pin(weir_actor *actor, const void *shared)
 {
     wr_ptrset_entry *entry = wr_ptrset_find(&actor->held, shared);
-    if (entry != NULL) /* its own handle needs no entry */
+    if (entry != NULL)
         entry->count++;
+    else
+        actor->self_pins++; /* its own handle is never on the list */
     actor->handle_pins++;
     atomic_fetch_add_explicit(&wr_here->runtime->alive, 1, memory_order_seq_cst);
 }
@@ -83,10 +87,12 @@ void wr_held_pin(weir_actor *actor, const void *shared)
 void wr_held_unpin(weir_actor *actor, const void *shared)
 {
     wr_ptrset_entry *entry = wr_ptrset_find(&actor->held, shared);
-    WR_CHECK(actor->handle_pins > 0 && (entry == NULL || entry->count > 0),
-             "weir_unpin(%p) of a handle that is not pinned", shared);
+    WR_CHECK(entry != NULL ? entry->count > 0 : actor->self_pins > 0, "weir_unpin(%p) of a handle that is not pinned",
+             shared);
     if (entry != NULL)
         entry->count--;
+    else
+        actor->self_pins--;
     actor->handle_pins--;
     atomic_fetch_sub_explicit(&wr_here->runtime->alive, 1, memory_order_seq_cst);
 }
@@ -125,6 +131,19 @@ static void drop_actor(weir_actor *actor)
     wr_actor_push(scheduler, actor, message);
 }
 
+/* A user's release function may run in here, perhaps in the middle of a walk over a held list: no actor runs
+ * meanwhile, so that a call that needs one trips its check. */
+static void destroy(wr_shared *shared)
+{
+    weir_actor *actor = wr_here->actor;
+    wr_heap *heap = wr_heap_current();
+    wr_here->actor = NULL;
+    wr_heap_enter(NULL);
+    shared->kind->destroy(shared);
+    wr_heap_enter(heap);
+    wr_here->actor = actor;
+}
+
 void wr_shared_drop(wr_shared *shared)
 {
     WR_CHECK(wr_here != NULL, "a handle was given back on a thread that runs no actors");
@@ -135,5 +154,5 @@ void wr_shared_drop(wr_shared *shared)
     uint32_t before = atomic_fetch_sub_explicit(&shared->count, 1, memory_order_acq_rel);
     WR_CHECK(before > 0, "a %s was given back more often than held", shared->kind->name);
     if (before == 1)
-        shared->kind->destroy(shared);
+        destroy(shared);
 }

@@ -3,10 +3,10 @@
  *
  * Job        A scheduler without work sleeps in the poller: readiness, a wake or the watcher's deadline end the sleep.
  *            The last one awake that finds nothing that could still happen ends the run.
- * Invariants A scheduler raises `idle` first and looks for work again after that; who adds work to the shared queue
- *            adds it first and looks at `idle` after that (both sequentially consistent), so one of the two sees the
- *            other. Work in a ring or slot belongs to a scheduler that is awake, which will run it: a missed wake-up
- *            there costs time, never work, and the watcher bounds the time to a millisecond. While anybody runs and
+ * Invariants A scheduler raises `idle` first and looks for work again after that; so
+ *            the last one to go idle sees all work there is. Work is added by schedulers that are awake, which run it
+ *            themselves if nobody takes it: a missed wake-up costs time, never work, and the watcher bounds the time
+ *            to a millisecond. While anybody runs and
  *            somebody sleeps, one sleeper is the watcher or a wake is under way. When nobody runs there is no watcher:
  *            an idle program makes no wake-ups at all. End: all are idle, no queue holds anything, `alive` is 0. Only
  *            running behaviours change `alive`, so the state is final.
@@ -75,6 +75,7 @@ bool wr_idle_wait(wr_scheduler *scheduler)
     WR_ASSERT(scheduler->actor == NULL);
     /* work_for does not look there */
     WR_ASSERT(atomic_load_explicit(&scheduler->slot, memory_order_relaxed) == NULL);
+    scheduler->watch_expired = false;
     uint32_t idle = atomic_fetch_add_explicit(&runtime->idle, 1, memory_order_seq_cst) + 1;
     WR_ASSERT(idle >= 1 && idle <= runtime->threads);
     if (work_for(scheduler)) {
@@ -92,11 +93,12 @@ bool wr_idle_wait(wr_scheduler *scheduler)
     wr_counter_add(&scheduler->stats.sleeps, 1);
     int count = wr_poller_wait(runtime->poller, events, WR_POLL_EVENTS, timeout_ns);
     WR_ASSERT(count >= 0 && count <= WR_POLL_EVENTS);
-    scheduler->watch_expired = watcher && count == 0;
+    scheduler->was_asleep = true;
     atomic_fetch_sub_explicit(&runtime->idle, 1, memory_order_seq_cst);
     if (watcher)
         atomic_store_explicit(&runtime->watcher, 0, memory_order_seq_cst);
-    atomic_store_explicit(&runtime->waking, 0, memory_order_seq_cst);
+    bool woken = atomic_exchange_explicit(&runtime->waking, 0, memory_order_seq_cst) != 0;
+    scheduler->watch_expired = watcher && count == 0 && !woken;
     if (run_is_over(runtime))
         return false;
     wr_io_deliver(scheduler, events, count);

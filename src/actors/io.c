@@ -43,7 +43,6 @@ static void source_check(const wr_source *source)
 {
     WR_ASSERT(wr_here != NULL && source->owner == wr_here->actor);
     WR_ASSERT(!source->closed);
-    WR_ASSERT(source->index < wr_here->runtime->io_capacity);
     WR_ASSERT(source->previous != NULL || source->owner->sources == source);
     WR_ASSERT(source->next == NULL || source->next->previous == source);
     WR_ASSERT(source->interest == 0 || source->owner->armed > 0);
@@ -296,6 +295,20 @@ void wr_turn_hook_add(wr_turn_hook *hook)
     hook->queued = 1;
     hook->next = actor->hooks;
     actor->hooks = hook;
+}
+
+void wr_turn_hook_cancel(wr_turn_hook *hook)
+{
+    if (!hook->queued)
+        return;
+    wr_turn_hook **link = &wr_here->actor->hooks;
+    while (*link != hook) {
+        WR_ASSERT(*link != NULL);
+        link = &(*link)->next;
+    }
+    *link = hook->next;
+    hook->next = NULL;
+    hook->queued = 0;
 }
 
 int wr_in_behaviour(void)

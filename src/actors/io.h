@@ -45,6 +45,8 @@ typedef struct wr_turn_hook {
 } wr_turn_hook;
 
 void wr_turn_hook_add(wr_turn_hook *hook);
+/* Takes it off again, queued or not. A finaliser of what holds the hook must: another finaliser may have queued it. */
+void wr_turn_hook_cancel(wr_turn_hook *hook);
 
 /* Is a behaviour (or start, callback, finaliser) of an actor running on this thread. */
 int wr_in_behaviour(void);

@@ -69,10 +69,4 @@ WR_INLINE bool wr_mailbox_mark_empty(wr_mailbox *mailbox)
                                                    memory_order_relaxed);
 }
 
-/* Consumer: is nothing linked behind the consumed one (something may be under way). */
-WR_INLINE bool wr_mailbox_looks_empty(const wr_mailbox *mailbox)
-{
-    return atomic_load_explicit(&mailbox->head->next, memory_order_relaxed) == NULL;
-}
-
 #endif

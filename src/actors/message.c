@@ -105,6 +105,8 @@ int weir_send_copy(weir_ref to, const weir_behaviour *behaviour, const void *msg
     if (WR_UNLIKELY(atomic_load_explicit(&scheduler->runtime->ending, memory_order_relaxed) != 0))
         return WEIR_ESHUTDOWN;
     WR_ASSERT(wr_held_has(scheduler->actor, receiver));
+    if (WR_UNLIKELY(receiver == scheduler->actor && receiver->finishing))
+        return WEIR_ESHUTDOWN; /* itself, from its finaliser: nobody would receive it */
     WR_CHECK(receiver->type == behaviour->actor, "%s sent to an actor of type %s", behaviour->name,
              receiver->type->name);
     if (WR_UNLIKELY(tail_size > WEIR_MESSAGE_MAX - behaviour->size))
@@ -123,7 +125,8 @@ int weir_send_copy(weir_ref to, const weir_behaviour *behaviour, const void *msg
     char *payload = wr_message_payload(message);
     WR_ASSERT(((uintptr_t)payload & 15) == 0);
     WR_ASSERT(message->block_size == sizeof(wr_message) + behaviour->size + tail_size);
-    memcpy(payload, msg, behaviour->size);
+    if (behaviour->size != 0)
+        memcpy(payload, msg, behaviour->size);
     if (tail_size != 0)
         memcpy(payload + behaviour->size, tail, tail_size);
     wr_counter_add(&scheduler->stats.messages, 1);

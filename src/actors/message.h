@@ -60,7 +60,7 @@ WR_INLINE void wr_message_give(wr_pool_cache *pool, wr_message *message)
         wr_pool_give(pool, message, message->block_size);
 }
 
-/* The values of the declared handle fields, one after the other: for (WR_EACH_HANDLE(w, base, fields)) uses. */
+/* The values of the declared handle fields, one after the other: while (wr_field_next(&walk, base, &word)). */
 typedef struct wr_field_walk {
     const weir_field *field;
     uint32_t index;
@@ -82,10 +82,7 @@ WR_INLINE bool wr_field_next(wr_field_walk *walk, const void *base, void **out)
 /* Checks the handle fields of a struct about to be sent by `sender` (NULL: nobody) and raises a count for each: 0,
  * WEIR_EOWNED or WEIR_EHANDLE with nothing raised. */
 int wr_handles_raise(weir_actor *sender, const void *base, const weir_field *fields);
-/* The same for a struct of unknown layout: every aligned word that is exactly a handle the sender holds. */
-int wr_handles_raise_untyped(weir_actor *sender, const void *base, size_t size);
-/* Moves the counts of a received struct to the held list of `receiver`; the untyped form takes the words of which
- * `wr_handles_raise_untyped` raised. */
+/* Moves the counts of a received struct to the held list of `receiver`. */
 void wr_handles_receive(weir_actor *receiver, const void *base, const weir_field *fields);
 /* Gives the counts of a message that nobody will receive back. */
 void wr_handles_drop(const void *base, const weir_field *fields);

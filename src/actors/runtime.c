@@ -75,19 +75,21 @@ static int read_options(wr_runtime *runtime, const weir_options *given, wr_poll_
 {
     static const weir_options none;
     const weir_options *options = given != NULL ? given : &none;
+    bool outside = options->buffer_inline_max == WEIR_BUFFERS_OUTSIDE;
     unsigned cpus = wr_os_cpu_count();
     uint64_t threads = 0, inline_max = 0, collect_after = 0;
     int rc = choose_number("WEIR_THREADS", options->threads, cpus < WR_SCHEDULERS_MAX ? cpus : WR_SCHEDULERS_MAX, 1,
                            WR_SCHEDULERS_MAX, &threads);
     if (rc == 0)
-        rc = choose_number("WEIR_BUFFER_INLINE_MAX", options->buffer_inline_max, 2048, 0, 16384, &inline_max);
+        rc = choose_number("WEIR_BUFFER_INLINE_MAX", outside ? 1 : options->buffer_inline_max, 2048, 0, 16384,
+                           &inline_max);
     if (rc == 0)
         rc = choose_number("WEIR_COLLECT_AFTER", options->collect_after, (size_t)1 << 20, 4096, (uint64_t)1 << 36,
                            &collect_after);
     if (rc == 0)
         rc = choose_backend(options->poll_backend, backend);
     runtime->threads = (unsigned)threads;
-    runtime->buffer_inline_max = (size_t)inline_max;
+    runtime->buffer_inline_max = outside ? 0 : (size_t)inline_max;
     runtime->collect_after = (size_t)collect_after;
     return rc;
 }
@@ -192,7 +194,8 @@ static int start_threads(wr_runtime *runtime)
     return 0;
 }
 
-static int make_first_actor(wr_runtime *runtime, void (*start)(void *arg), void *arg)
+/* The first actor with its message, not scheduled yet: nobody runs `start` before all threads are there. */
+static int make_first_actor(wr_runtime *runtime, void (*start)(void *arg), void *arg, weir_actor **out)
 {
     wr_scheduler *scheduler = runtime->schedulers[0];
     weir_actor *actor = wr_actor_create(scheduler, &wr_first_actor_type, NULL);
@@ -200,8 +203,9 @@ static int make_first_actor(wr_runtime *runtime, void (*start)(void *arg), void 
     if (actor == NULL || message == NULL)
         return WEIR_ENOMEM;
     *(start_message *)wr_message_payload(message) = (start_message){start, arg};
-    wr_actor_push(scheduler, actor, message);
+    (void)wr_mailbox_push(&actor->mailbox, message);
     wr_shared_drop(&actor->shared); /* nobody holds it: it ends when it has nothing more to do */
+    *out = actor;
     return 0;
 }
 
@@ -239,12 +243,13 @@ static int run(wr_runtime *runtime, wr_poll_backend backend, void (*start)(void 
     }
     wr_here = runtime->schedulers[0];
     wr_heap_enter(NULL);
-    rc = make_first_actor(runtime, start, arg);
-    /* Before the threads: one of them may run `start`, which may stop the run. */
+    weir_actor *first = NULL;
+    rc = make_first_actor(runtime, start, arg, &first);
     atomic_store_explicit(&current, runtime, memory_order_seq_cst);
     if (rc == 0)
         rc = start_threads(runtime);
     if (rc == 0) {
+        wr_schedule(wr_here, first, true);
         wr_scheduler_loop(wr_here);
         for (unsigned i = 1; i < runtime->threads; i++)
             wr_thread_join(runtime->schedulers[i]->thread);
@@ -386,15 +391,16 @@ int weir_get_stats(weir_stats *out)
 
 /* ---- pins: an object of the heap, or a handle the actor holds ---- */
 
-static weir_actor *pinning_actor(const char *what)
+static weir_actor *pinning_actor(const char *what, const void *object)
 {
     WR_CHECK(wr_here != NULL && wr_here->actor != NULL, "%s outside a behaviour", what);
+    WR_CHECK(object != NULL, "%s(NULL)", what);
     return wr_here->actor;
 }
 
 void weir_pin(void *object)
 {
-    weir_actor *actor = pinning_actor("weir_pin");
+    weir_actor *actor = pinning_actor("weir_pin", object);
     if (wr_held_has(actor, object)) {
         wr_held_pin(actor, object);
         return;
@@ -406,7 +412,7 @@ void weir_pin(void *object)
 
 void weir_unpin(void *object)
 {
-    weir_actor *actor = pinning_actor("weir_unpin");
+    weir_actor *actor = pinning_actor("weir_unpin", object);
     if (wr_held_has(actor, object)) {
         wr_held_unpin(actor, object);
         return;

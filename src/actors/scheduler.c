@@ -190,6 +190,14 @@ static weir_actor *next_actor(wr_scheduler *scheduler)
     return steal(scheduler);
 }
 
+/* Who begins to run after a sleep may have been the watcher, or the first awake of all: another sleeper takes over. */
+static void hand_on_watch(wr_scheduler *scheduler)
+{
+    if (somebody_idle(scheduler->runtime) &&
+        atomic_load_explicit(&scheduler->runtime->watcher, memory_order_seq_cst) == 0)
+        wr_wake_one(scheduler);
+}
+
 void wr_scheduler_loop(wr_scheduler *scheduler)
 {
     wr_runtime *runtime = scheduler->runtime;
@@ -202,6 +210,10 @@ void wr_scheduler_loop(wr_scheduler *scheduler)
             if (!wr_idle_wait(scheduler))
                 break;
             continue;
+        }
+        if (scheduler->was_asleep) {
+            scheduler->was_asleep = false;
+            hand_on_watch(scheduler);
         }
         wr_counter_add(&scheduler->turns_begun, 1);
         if (wr_actor_turn(scheduler, actor) == WR_TURN_MORE)

@@ -48,6 +48,7 @@ struct wr_scheduler {
     wr_counters counters;
     void *stream_block; /* wr_scheduler_slot */
     wr_thread thread;
+    bool was_asleep;                           /* owner: has run nobody since its last sleep */
     bool watch_expired;                        /* owner: its last sleep was the watcher's and ran to its deadline */
     bool left_alone;                           /* owner: it saw a waiting actor and did not take it */
     unsigned watch_patience;                   /* owner: how often it left a single waiting actor alone */

@@ -76,6 +76,7 @@ int wr_stream_new(int fd, bool connecting, const weir_stream_events *events, voi
 static void release_all(weir_stream *stream)
 {
     stream->closed = 1;
+    wr_turn_hook_cancel(&stream->hook);
     wr_queue_clear(&stream->queue);
     wr_source_close(stream->source);
     stream->source = NULL;

@@ -89,7 +89,8 @@ int weir_stream_write(weir_stream *stream, const void *bytes, size_t size)
 {
     wr_stream_check_caller(stream, "weir_stream_write");
     int code = may_write(stream);
-    wr_turn_hook_add(&stream->hook);
+    if (!stream->closed)
+        wr_turn_hook_add(&stream->hook);
     if (code != 0)
         return code;
     if (size == 0)
@@ -108,7 +109,8 @@ int weir_stream_write_buf(weir_stream *stream, weir_buf *buf)
     if (size <= WR_QUEUE_COPY_MAX)
         return weir_stream_write(stream, weir_buf_data(buf), size);
     int code = may_write(stream);
-    wr_turn_hook_add(&stream->hook);
+    if (!stream->closed)
+        wr_turn_hook_add(&stream->hook);
     if (code != 0)
         return code;
     wr_queue_reference(&stream->queue, weir_buf_data(buf), size, buf);

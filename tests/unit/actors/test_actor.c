@@ -394,6 +394,115 @@ TEST(actor, an_orphan_that_gives_its_handle_away_lives_on)
     EXPECT_EQ(ended, 20);
 }
 
+typedef struct giver {
+    weir_ref to;
+} giver;
+static void giver_ended(giver *self)
+{
+    (void)self;
+    atomic_fetch_add(&ended, 1);
+}
+WEIR_ACTOR_FINAL(giver, giver_ended, to);
+typedef struct give {
+    char unused;
+} give;
+WEIR_BEHAVIOUR_DECLARE(giver, give);
+WEIR_BEHAVIOUR(giver, give)
+{
+    EXPECT_OK(weir_send(weir_cast(list, self->to), list, meet, .other = weir_self(giver).any));
+    self->to.actor = NULL; /* no cycle */
+    weir_collect_soon();
+}
+
+/* The giver's last count travels home behind `give`: it arrives when another holds the giver. */
+static void start_giver(void *arg)
+{
+    (void)arg;
+    list_ref holder = weir_spawn(list);
+    EXPECT_OK(weir_send(weir_spawn(giver, .to = holder.any), giver, give));
+    EXPECT_OK(weir_send(weir_spawn(watcher), watcher, look)); /* the run goes on until both have ended */
+    weir_collect_soon();
+}
+
+TEST(actor, a_last_count_that_finds_others_is_given_back)
+{
+    run(start_giver);
+    EXPECT_EQ(ended, 2);
+}
+
+typedef struct founder {
+    uint64_t unused;
+} founder;
+static void founder_ended(founder *self)
+{
+    (void)self;
+    EXPECT(weir_is_null(list, weir_spawn(list)));
+    atomic_fetch_add(&ended, 1);
+}
+WEIR_ACTOR_FINAL(founder, founder_ended);
+
+static void start_founder(void *arg)
+{
+    (void)arg;
+    (void)weir_spawn(founder);
+    weir_stop();
+}
+
+TEST(actor, nothing_is_spawned_when_the_run_ends)
+{
+    run(start_founder);
+    EXPECT_EQ(ended, 1);
+}
+
+typedef struct wide {
+    char text[100000];
+    list_ref to;
+} wide;
+static void wide_ended(wide *self)
+{
+    EXPECT_EQ(self->text[99999], 'w');
+    atomic_fetch_add(&ended, 1);
+}
+WEIR_ACTOR_FINAL(wide, wide_ended, to);
+typedef struct tap {
+    uint64_t n;
+} tap;
+WEIR_BEHAVIOUR(wide, tap)
+{
+    EXPECT_OK(weir_send(self->to, list, put, .n = msg->n));
+    weir_collect_soon();
+}
+typedef struct tapper {
+    wide_ref to;
+} tapper;
+WEIR_ACTOR(tapper, to);
+WEIR_BEHAVIOUR_DECLARE(tapper, tap);
+WEIR_BEHAVIOUR(tapper, tap)
+{
+    EXPECT_OK(weir_send(self->to, wide, tap, .n = msg->n));
+    weir_collect_soon();
+    if (msg->n < 9)
+        EXPECT_OK(weir_send(weir_self(tapper), tapper, tap, .n = msg->n + 1));
+}
+
+static void start_wide(void *arg)
+{
+    static wide state;
+    (void)arg;
+    state.text[99999] = 'w';
+    state.to = weir_spawn(list);
+    wide_ref to = weir_cast(wide, weir_spawn_copy(&wide_weir_actor, &state));
+    EXPECT_OK(weir_send(weir_spawn(tapper, .to = to), tapper, tap));
+    weir_collect_soon();
+}
+
+TEST(actor, a_state_may_be_large)
+{
+    run(start_wide);
+    EXPECT_EQ(received, 10);
+    EXPECT_EQ(ended, 2);
+}
+
 typedef struct will {
     weir_ref heir;
     uint64_t n;

@@ -146,6 +146,98 @@ TEST(held, what_the_state_names_stays)
     EXPECT_EQ(made, 2);
 }
 
+typedef struct forget {
+    char unused;
+} forget;
+WEIR_BEHAVIOUR(keeper, forget)
+{
+    self->kept = NULL;
+}
+
+static void start_marked_again(void *arg)
+{
+    (void)arg;
+    keeper_ref k = weir_spawn(keeper);
+    EXPECT_OK(weir_send(k, keeper, offer, .thing = token_new(0), .keep = 1));
+    weir_collect_soon();
+    EXPECT_OK(weir_send(k, keeper, tidy)); /* finds it */
+    EXPECT_OK(weir_send(k, keeper, forget));
+    EXPECT_OK(weir_send(k, keeper, tidy)); /* must not remember that */
+    EXPECT_OK(weir_send(k, keeper, ask, .expect_destroyed = 1));
+}
+
+TEST(held, each_collection_finds_anew)
+{
+    run(start_marked_again, 1);
+    EXPECT_EQ(made, 1);
+}
+
+typedef struct pin {
+    token *thing;
+    uint64_t times;
+} pin;
+WEIR_BEHAVIOUR(keeper, pin, thing)
+{
+    self->seen++;
+    for (uint64_t i = 0; i < msg->times; i++)
+        weir_pin(msg->thing);
+}
+typedef struct unpin {
+    uintptr_t number; /* of a thing that nothing but the pin keeps */
+} unpin;
+WEIR_BEHAVIOUR(keeper, unpin)
+{
+    self->seen++;
+    weir_unpin((void *)~msg->number);
+}
+
+static void start_pins(void *arg)
+{
+    (void)arg;
+    keeper_ref k = weir_spawn(keeper);
+    token *t = token_new(0);
+    EXPECT_OK(weir_send(k, keeper, pin, .thing = t, .times = 2));
+    weir_collect_soon();
+    for (uint64_t i = 0; i < 2; i++) {
+        EXPECT_OK(weir_send(k, keeper, tidy));
+        EXPECT_OK(weir_send(k, keeper, ask, .expect_destroyed = 0));
+        EXPECT_OK(weir_send(k, keeper, unpin, .number = ~(uintptr_t)t));
+    }
+    EXPECT_OK(weir_send(k, keeper, tidy));
+    EXPECT_OK(weir_send(k, keeper, ask, .expect_destroyed = 1));
+}
+
+TEST(held, a_pinned_thing_stays_until_unpinned_as_often)
+{
+    run(start_pins, 1);
+    EXPECT_EQ(made, 1);
+}
+
+typedef struct allocate {
+    char unused;
+} allocate;
+WEIR_BEHAVIOUR(keeper, allocate)
+{
+    self->seen++;
+    (void)weir_new_bytes(16);
+}
+
+static void start_charge(void *arg)
+{
+    (void)arg;
+    keeper_ref k = weir_spawn(keeper);
+    EXPECT_OK(weir_send(k, keeper, offer, .thing = token_new(65400)));
+    weir_collect_soon();
+    EXPECT_OK(weir_send(k, keeper, ask, .expect_destroyed = 0));
+    EXPECT_OK(weir_send(k, keeper, allocate)); /* makes the heap; alone it would not be collected */
+    EXPECT_OK(weir_send(k, keeper, ask, .expect_destroyed = 1));
+}
+
+TEST(held, receipts_before_the_first_allocation_count)
+{
+    run(start_charge, 1);
+}
+
 typedef struct waiter {
     char unused;
 } waiter;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of actors/io.c: sources and turn hooks. */
 #include "actors/io.h"
+#include "actors/scheduler.h"
 #include "harness.h"
 #include "platform/os.h"
 #include "weir/weir.h"
@@ -261,4 +262,128 @@ TEST(io, turn_hooks_run_once_at_the_end_of_the_turn)
 {
     hooked = must_call_new("turn hook", 8);
     run(start_hooks);
+}
+
+typedef struct flusher {
+    wr_turn_hook hook; /* in the state: it is dequeued before the actor ends */
+    uint64_t since_flush;
+} flusher;
+static void on_flush(wr_turn_hook *hook)
+{
+    flusher *self = WR_CONTAINER(flusher, hook, hook);
+    must_called(hooked);
+    EXPECT(self->since_flush > 0 && self->since_flush <= 100);
+    self->since_flush = 0;
+}
+static void flusher_ended(flusher *self)
+{
+    if (self->since_flush > 0)
+        return; /* a run that was stopped */
+    self->since_flush++;
+    wr_turn_hook_add(&self->hook); /* what a finaliser queues is done too */
+}
+WEIR_ACTOR_FINAL(flusher, flusher_ended);
+typedef struct print {
+    char unused;
+} print;
+WEIR_BEHAVIOUR(flusher, print)
+{
+    self->hook.run = on_flush;
+    self->since_flush++;
+    wr_turn_hook_add(&self->hook);
+}
+
+static void start_flusher(void *arg)
+{
+    (void)arg;
+    flusher_ref f = weir_spawn(flusher);
+    for (int i = 0; i < 250; i++)
+        EXPECT_OK(weir_send(f, flusher, print));
+}
+
+TEST(io, turn_hooks_run_when_a_turn_is_cut_short_and_at_the_end)
+{
+    weir_options options = {.threads = 1};
+    hooked = must_call_new("turn hook", 4); /* after 100, 200 and 250 messages, and for the finaliser */
+    EXPECT_OK(weir_run(&options, start_flusher, NULL));
+}
+
+/* ---- events as the poller hands them out: the key is generation and index ---- */
+
+static unsigned events_seen;
+
+static void note_events(void *object, unsigned events)
+{
+    (void)object;
+    events_seen = events;
+    must_called(called);
+}
+
+static wr_source *first_source, *second_source;
+
+static void deliver(uint64_t generation, unsigned events)
+{
+    wr_poll_event event = {.key = generation << 32, .events = events};
+    wr_io_deliver(wr_here, &event, 1);
+}
+
+static void after_late_events(wr_turn_hook *hook)
+{
+    if (events_seen == 0) { /* the turn's end comes once more after the events */
+        wr_turn_hook_add(hook);
+        return;
+    }
+    EXPECT_EQ(events_seen, WR_POLL_IN);
+    wr_source_close(second_source);
+}
+
+static void start_late(void *arg)
+{
+    static wr_turn_hook hook;
+    (void)arg;
+    events_seen = 0;
+    EXPECT_OK(wr_source_open(-1, NULL, note_events, WR_POLL_IN, &first_source));
+    wr_source_close(first_source);
+    EXPECT_OK(wr_source_open(-1, NULL, note_events, WR_POLL_IN, &second_source)); /* at the same index */
+    deliver(0, WR_POLL_IN | WR_POLL_HANGUP);                                      /* for the one that is closed */
+    deliver(1, WR_POLL_OUT);                                                      /* nobody wants that */
+    deliver(1, WR_POLL_IN);
+    hook = (wr_turn_hook){.run = after_late_events};
+    wr_turn_hook_add(&hook);
+}
+
+TEST(io, late_and_unwanted_events_find_nobody)
+{
+    weir_options options = {.threads = 1};
+    called = must_call_new("ready", 1);
+    EXPECT_OK(weir_run(&options, start_late, NULL));
+    EXPECT_EQ(events_seen, WR_POLL_IN);
+}
+
+typedef struct opener {
+    uint64_t unused;
+} opener;
+static void opener_ended(opener *self)
+{
+    wr_source *source;
+    (void)self;
+    EXPECT_EQ(wr_source_open(-1, NULL, note_events, WR_POLL_IN, &source), WEIR_ESHUTDOWN);
+    EXPECT(source == NULL);
+    atomic_fetch_add(&collected, 1);
+}
+WEIR_ACTOR_FINAL(opener, opener_ended);
+
+static void start_opener(void *arg)
+{
+    (void)arg;
+    (void)weir_spawn(opener);
+    weir_collect_soon();
+}
+
+TEST(io, a_dying_actor_opens_nothing)
+{
+    weir_options options = {.threads = 1};
+    called = must_call_new("ready", 0);
+    EXPECT_OK(weir_run(&options, start_opener, NULL));
+    EXPECT_EQ(collected, 1);
 }

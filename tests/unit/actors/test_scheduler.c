@@ -255,3 +255,34 @@ TEST(scheduler, random_forwarding_is_conserved)
         EXPECT_EQ(received, NODES);
     }
 }
+
+static uint64_t wakes_so_far(uint64_t *sleeps)
+{
+    weir_stats stats;
+    EXPECT_OK(weir_get_stats(&stats));
+    if (sleeps != NULL)
+        *sleeps = stats.sleeps;
+    return stats.wakes;
+}
+
+/* The other scheduler sleeps most of the time, so one of many tries finds it asleep. */
+static void start_displaced(void *arg)
+{
+    uint64_t sleeps = 0, tries = 0, woken = 0;
+    (void)arg;
+    while (sleeps == 0) /* its first sleep has begun: from then on it watches */
+        (void)wakes_so_far(&sleeps);
+    while (woken < 3 && tries++ < 3000) { /* more than once: a wake that has arrived does not stand in for the next */
+        EXPECT_OK(weir_send(weir_spawn(third), third, hear)); /* into the slot */
+        uint64_t before = wakes_so_far(NULL);
+        EXPECT_OK(weir_send(weir_spawn(third), third, hear)); /* displaces it */
+        woken += wakes_so_far(NULL) - before;
+    }
+    EXPECT(woken >= 3);
+}
+
+TEST(scheduler, a_displaced_actor_wakes_a_sleeper)
+{
+    weir_options options = {.threads = 2};
+    EXPECT_OK(weir_run(&options, start_displaced, NULL));
+}

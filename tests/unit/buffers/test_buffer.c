@@ -173,6 +173,8 @@ static void expect_outside(void *arg)
 
 TEST(buffers, inline_limit_zero_puts_all_outside)
 {
+    weir_options options = {.buffer_inline_max = WEIR_BUFFERS_OUTSIDE};
+    EXPECT_OK(weir_run(&options, expect_outside, NULL));
     EXPECT_EQ(setenv("WEIR_BUFFER_INLINE_MAX", "0", 1), 0);
     run(1, expect_outside, NULL);
 }
