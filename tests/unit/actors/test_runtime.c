@@ -70,7 +70,7 @@ static void start_nothing(void *arg)
 TEST(runtime, two_thousand_short_runs)
 {
     weir_options options = {.threads = 2};
-    unsigned runs = WR_ASAN ? 200 : 2000;
+    unsigned runs = WR_SANITIZED ? 200 : 2000;
     for (unsigned i = 0; i < runs; i++)
         EXPECT_EQ(weir_run(&options, i % 2 == 0 ? start_nothing : start_workers, NULL), 0);
 }

@@ -75,7 +75,7 @@ TEST(arena, random_takes_and_gives_keep_every_invariant)
     wr_chunk *held[HELD] = {NULL};
     uint32_t size[HELD] = {0};
     size_t used = 0;
-    unsigned steps = WR_ASAN ? 3000 : 10000;
+    unsigned steps = WR_SANITIZED ? 3000 : 10000;
     for (unsigned step = 0; step < steps; step++) {
         unsigned i = (unsigned)(test_random() % HELD);
         if (held[i] == NULL) {

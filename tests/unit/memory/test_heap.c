@@ -338,7 +338,7 @@ TEST(heap, nothing_is_kept_by_old_contents_behind_an_object)
 TEST(heap, long_list_and_deep_tree_need_no_recursion)
 {
     world *w = world_open();
-    unsigned length = WR_ASAN ? 100000 : 1000000;
+    unsigned length = WR_SANITIZED ? 100000 : 1000000;
     pair *head = NULL;
     for (unsigned i = 0; i < length; i++) {
         pair *p = weir_new(pair);

@@ -215,6 +215,6 @@ static void run(unsigned operations)
 TEST(heap, random_programs_agree_with_a_plain_model)
 {
     bool soak = getenv("WEIR_SOAK") != NULL;
-    unsigned operations = WR_ASAN ? 200000 : 2000000;
+    unsigned operations = WR_SANITIZED ? 200000 : 2000000;
     run(soak ? operations * 10 : operations);
 }

@@ -62,7 +62,7 @@ TEST(pool, random_use_of_three_caches_hands_each_block_out_once)
     wr_pool_cache caches[2];
     wr_pool_cache_init(&caches[0]);
     wr_pool_cache_init(&caches[1]);
-    unsigned steps = WR_ASAN ? 60000 : 300000;
+    unsigned steps = WR_SANITIZED ? 60000 : 300000;
     size_t settled = 0;
     for (unsigned step = 0; step < steps; step++) {
         unsigned i = (unsigned)(test_random() % HELD), via = (unsigned)(test_random() % 3);
