@@ -73,9 +73,7 @@ void wr_schedule(wr_scheduler *scheduler, weir_actor *actor, bool warm)
     /* Only the owner fills the slot, so an empty one may be filled with a plain store. */
     if (atomic_load_explicit(&scheduler->slot, memory_order_relaxed) == NULL) {
         atomic_store_explicit(&scheduler->slot, actor, memory_order_release);
-        if (somebody_idle(runtime) && atomic_load_explicit(&runtime->watcher, memory_order_seq_cst) == 0)
-            wr_wake_one(scheduler); /* to watch, in case this turn is a long one */
-        return;
+        return; /* whoever watches takes it if this turn is a long one */
     }
     weir_actor *displaced = atomic_exchange_explicit(&scheduler->slot, actor, memory_order_acq_rel);
     if (displaced == NULL)
