@@ -62,7 +62,7 @@ typedef struct weir_behaviour {
 #define WEIR_ACTOR_DEFINE(...) WEIR_CAT_(WEIR_ACTOR_DEFINE, WEIR_PICK_(__VA_ARGS__))(__VA_ARGS__)
 #define WEIR_ACTOR_DEFINE0(A) \
     const weir_type A##_weir_actor = {#A, sizeof(A), WEIR_ALIGNOF_(A), WEIR_TYPE_UNTYPED, NULL, NULL}
-#define WEIR_ACTOR_DEFINEN(A, ...) \
+#define WEIR_ACTOR_DEFINE1(A, ...) \
     WEIR_FIELDS_(A##_weir_actor_fields, A, __VA_ARGS__); \
     const weir_type A##_weir_actor = {#A, sizeof(A), WEIR_ALIGNOF_(A), 0, A##_weir_actor_fields, NULL}
 #define WEIR_ACTOR(...) \
@@ -81,7 +81,7 @@ typedef struct weir_behaviour {
 #define WEIR_ACTOR_FINAL0(A, close) \
     WEIR_ACTOR_FINALISE_(A, close) \
     const weir_type A##_weir_actor = {#A, sizeof(A), WEIR_ALIGNOF_(A), WEIR_TYPE_UNTYPED, NULL, A##_weir_actor_finalise}
-#define WEIR_ACTOR_FINALN(A, close, ...) \
+#define WEIR_ACTOR_FINAL1(A, close, ...) \
     WEIR_ACTOR_FINALISE_(A, close) \
     WEIR_FIELDS_(A##_weir_actor_fields, A, __VA_ARGS__); \
     const weir_type A##_weir_actor = { \
@@ -93,7 +93,7 @@ typedef struct weir_behaviour {
 #define WEIR_BEHAVIOUR_DECLARE(A, M) WEIR_C_ const weir_behaviour A##_##M##_weir
 #define WEIR_BEHAVIOUR(A, ...) WEIR_CAT_(WEIR_BEHAVIOUR, WEIR_PICK_(__VA_ARGS__))(A, __VA_ARGS__)
 #define WEIR_BEHAVIOUR0(A, M) WEIR_BEHAVIOUR_(A, M, NULL)
-#define WEIR_BEHAVIOURN(A, M, ...) \
+#define WEIR_BEHAVIOUR1(A, M, ...) \
     WEIR_FIELDS_(A##_##M##_weir_fields, M, __VA_ARGS__); \
     WEIR_BEHAVIOUR_(A, M, A##_##M##_weir_fields)
 #define WEIR_BEHAVIOUR_(A, M, fields) \
@@ -111,23 +111,23 @@ typedef struct weir_behaviour {
  * when memory is short or the run ends. Cost: about 200 ns with its end. Since 0.1. */
 #define weir_spawn(...) WEIR_CAT_(WEIR_SPAWN, WEIR_PICK_(__VA_ARGS__))(__VA_ARGS__)
 #define WEIR_SPAWN0(A) A##_weir_ref(weir_spawn_copy(&A##_weir_actor, WEIR_PTR_(A, (WEIR_LIT0(A)))))
-#define WEIR_SPAWNN(A, ...) A##_weir_ref(weir_spawn_copy(&A##_weir_actor, WEIR_PTR_(A, (WEIR_LITN(A, __VA_ARGS__)))))
+#define WEIR_SPAWN1(A, ...) A##_weir_ref(weir_spawn_copy(&A##_weir_actor, WEIR_PTR_(A, (WEIR_LIT1(A, __VA_ARGS__)))))
 
 /* Sends a message to an actor: weir_send(c, counter, add, .by = 1). Never blocks. Returns 0, or and nothing was sent:
  * WEIR_EHANDLE (null handle), WEIR_EOWNED, WEIR_EMSGSIZE, WEIR_ENOMEM, WEIR_ESHUTDOWN (the run is ending). Inside a
  * behaviour. Cost: about 15 ns. Since 0.1. */
 #define weir_send(to, A, ...) WEIR_CAT_(WEIR_SEND, WEIR_PICK_(__VA_ARGS__))(to, A, __VA_ARGS__)
 #define WEIR_SEND0(to, A, M) weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LIT0(M))), NULL, 0)
-#define WEIR_SENDN(to, A, M, ...) \
-    weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LITN(M, __VA_ARGS__))), NULL, 0)
+#define WEIR_SEND1(to, A, M, ...) \
+    weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LIT1(M, __VA_ARGS__))), NULL, 0)
 
 /* The same with `size` bytes behind the struct, read there with weir_tail(msg) and weir_tail_size(msg). Since 0.1. */
 #define weir_send_tail(to, A, bytes, size, ...) \
     WEIR_CAT_(WEIR_SENDT, WEIR_PICK_(__VA_ARGS__))(to, A, bytes, size, __VA_ARGS__)
 #define WEIR_SENDT0(to, A, bytes, size, M) \
     weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LIT0(M))), bytes, size)
-#define WEIR_SENDTN(to, A, bytes, size, M, ...) \
-    weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LITN(M, __VA_ARGS__))), bytes, size)
+#define WEIR_SENDT1(to, A, bytes, size, M, ...) \
+    weir_send_copy(A##_weir_any(to), &A##_##M##_weir, WEIR_PTR_(M, (WEIR_LIT1(M, __VA_ARGS__))), bytes, size)
 /* The bytes behind the struct; no zero is added to them. */
 #define weir_tail(msg) ((const char *)((msg) + 1))
 

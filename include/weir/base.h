@@ -91,10 +91,11 @@ typedef struct weir_field {
     uint32_t count;
 } weir_field;
 
-/* Preprocessor: WEIR_PICK_(...) is 0 for one argument, else N; WEIR_EACH_(M, x, a, b) is M(x, a) M(x, b), up to 16. */
+/* Preprocessor: WEIR_PICK_(...) is 0 for one argument, else 1 (digits: a letter could be a user's macro);
+ * WEIR_EACH_(M, x, a, b) is M(x, a) M(x, b), up to 16. */
 #define WEIR_CAT_(a, b) WEIR_CAT2_(a, b)
 #define WEIR_CAT2_(a, b) a##b
-#define WEIR_PICK_(...) WEIR_PICK2_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N, 0, ~)
+#define WEIR_PICK_(...) WEIR_PICK2_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, ~)
 #define WEIR_PICK2_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, n_, ...) n_
 #define WEIR_COUNT_(...) WEIR_PICK2_(__VA_ARGS__, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, ~)
 #define WEIR_EACH_(M, x, ...) WEIR_CAT_(WEIR_EACH, WEIR_COUNT_(__VA_ARGS__))(M, x, __VA_ARGS__)
@@ -129,7 +130,7 @@ typedef struct weir_field {
 #ifdef __cplusplus
 #define WEIR_SET_(v, init) v init;
 #define WEIR_LIT0(T) T()
-#define WEIR_LITN(T, ...) \
+#define WEIR_LIT1(T, ...) \
     [&] { \
         T weir_v_ = T(); \
         WEIR_EACH_(WEIR_SET_, weir_v_, __VA_ARGS__) return weir_v_; \
@@ -146,7 +147,7 @@ static inline const T *weir_addr_(const T &v)
     { \
         0 \
     }
-#define WEIR_LITN(T, ...) \
+#define WEIR_LIT1(T, ...) \
     (T) \
     { \
         __VA_ARGS__ \

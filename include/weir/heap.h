@@ -45,7 +45,7 @@ typedef struct weir_type {
     WEIR_C_ const weir_type T##_weir_type
 #define WEIR_TYPE_DEFINE(...) WEIR_CAT_(WEIR_TYPE_DEFINE, WEIR_PICK_(__VA_ARGS__))(__VA_ARGS__)
 #define WEIR_TYPE_DEFINE0(T) const weir_type T##_weir_type = {#T, sizeof(T), WEIR_ALIGNOF_(T), 0, NULL, NULL}
-#define WEIR_TYPE_DEFINEN(T, ...) \
+#define WEIR_TYPE_DEFINE1(T, ...) \
     WEIR_FIELDS_(T##_weir_fields, T, __VA_ARGS__); \
     const weir_type T##_weir_type = {#T, sizeof(T), WEIR_ALIGNOF_(T), 0, T##_weir_fields, NULL}
 #define WEIR_TYPE_DEFINE_FINAL(T, ...) WEIR_CAT_(WEIR_TYPE_FINAL, WEIR_PICK_(__VA_ARGS__))(T, __VA_ARGS__)
@@ -57,7 +57,7 @@ typedef struct weir_type {
 #define WEIR_TYPE_FINAL0(T, close) \
     WEIR_FINALISE_(T, close) \
     const weir_type T##_weir_type = {#T, sizeof(T), WEIR_ALIGNOF_(T), 0, NULL, T##_weir_finalise}
-#define WEIR_TYPE_FINALN(T, close, ...) \
+#define WEIR_TYPE_FINAL1(T, close, ...) \
     WEIR_FINALISE_(T, close) \
     WEIR_FIELDS_(T##_weir_fields, T, __VA_ARGS__); \
     const weir_type T##_weir_type = {#T, sizeof(T), WEIR_ALIGNOF_(T), 0, T##_weir_fields, T##_weir_finalise}

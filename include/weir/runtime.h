@@ -37,7 +37,8 @@ typedef struct weir_options {
 WEIR_API int weir_run(const weir_options *options, void (*start)(void *arg), void *arg);
 
 /* Ends the run: behaviours under way finish, messages not yet received are dropped, finalisers run. From any thread and
- * from signal handlers; without a run, nothing happens. Since 0.1. */
+ * from signal handlers; without a run, nothing happens. Threads that Weir starts block signals, so handlers run on the
+ * program's own. Since 0.1. */
 WEIR_API void weir_stop(void);
 
 /* What weir_run will return; 0 to 255 suits main. The last call wins. Inside a behaviour. Since 0.1. */

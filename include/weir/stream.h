@@ -65,8 +65,9 @@ WEIR_API int weir_descriptor_pair(weir_descriptor *out[2]);
 WEIR_API int weir_descriptor_from_fd(int fd, weir_descriptor **out);
 
 /* Inside a data callback: [bytes, bytes + size) of what was delivered as a buffer, without a copy; the block it lies in
- * is not read into again. Small values are better copied (weir_buf_from): a kept one holds its whole block. WEIR_ERANGE
- * if the bytes are not what is being delivered, or lie in memory that `space` gave. Since 0.1. */
+ * is not read into again. Small values are better copied (weir_buf_from): a kept one holds its whole block, in which
+ * bytes of other streams may lie, and whoever is sent its store can read all of it. WEIR_ERANGE if the bytes are not
+ * what is being delivered, or lie in memory that `space` gave. Since 0.1. */
 WEIR_API int weir_stream_keep(weir_stream *stream, const char *bytes, size_t size, weir_buf **out);
 
 /* Writes: the bytes are copied (write), or kept until they are out (write_buf; small ones are copied). Return 0; 1:

@@ -49,7 +49,7 @@ bool wr_held_has(const weir_actor *actor, const void *shared)
     return shared == actor || wr_ptrset_find(&actor->held, shared) != NULL;
 }
 
-void wr_held_mark(weir_actor *actor, void *block)
+void wr_held_mark(weir_actor *actor, const void *block)
 {
     wr_ptrset_entry *entry = wr_ptrset_find(&actor->held, block);
     if (entry != NULL)

@@ -21,8 +21,8 @@ bool wr_held_has(const weir_actor *actor, const void *shared); /* also true for 
 /* a held thing: kept, and the run kept going, until unpinned as often */
 void wr_held_pin(weir_actor *actor, const void *shared);
 void wr_held_unpin(weir_actor *actor, const void *shared);
-void wr_held_mark(weir_actor *actor, void *block); /* collection: found in use, if it is on the list */
-void wr_held_give_back(weir_actor *actor);         /* collection: drops what was not marked */
-void wr_held_clear(weir_actor *actor);             /* the actor ends: drops all */
+void wr_held_mark(weir_actor *actor, const void *block); /* collection: found in use, if it is on the list */
+void wr_held_give_back(weir_actor *actor);               /* collection: drops what was not marked */
+void wr_held_clear(weir_actor *actor);                   /* the actor ends: drops all */
 
 #endif

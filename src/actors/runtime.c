@@ -466,3 +466,11 @@ bool wr_holds_here(const void *shared)
 {
     return wr_here != NULL && wr_here->actor != NULL && wr_held_has(wr_here->actor, shared);
 }
+
+void wr_hold_on_here(const void *shared)
+{
+    WR_ASSERT(wr_holds_here(shared));
+    wr_heap *heap = wr_here->actor->heap;
+    if (WR_UNLIKELY(heap != NULL && heap->collecting))
+        wr_held_mark(wr_here->actor, shared);
+}

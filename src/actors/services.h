@@ -37,6 +37,9 @@ void wr_scheduler_slot_release(void (*release)(void *value));
 
 /* Puts a fresh shared thing (count 1, the caller's) on the running actor's held list. */
 void wr_hold_here(wr_shared *shared);
+/* Something new refers to a thing that the running actor holds. Of use in finalisers: the collection under way has seen
+ * no reference to it perhaps, and must not give it back. */
+void wr_hold_on_here(const void *shared);
 /* Does the running actor hold it. */
 bool wr_holds_here(const void *shared);
 

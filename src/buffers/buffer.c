@@ -43,6 +43,8 @@ weir_buf *wr_buf_of(weir_store *store, char *data, size_t length)
 {
     WR_ASSERT(store == NULL || (data >= store->data && length <= store->length - (size_t)(data - store->data)));
     weir_buf *buf = buf_object(0);
+    if (store != NULL)
+        wr_hold_on_here(store);
     buf->data = data;
     buf->length = length;
     buf->store = store;

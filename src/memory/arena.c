@@ -20,7 +20,7 @@
 #define COMMIT_STEP ((size_t)32 << 20)
 #define DIRTY_MIN ((size_t)16 << 20)
 #define BINS 24
-#define LOOK_AT_MOST 8 /* runs of the own bin tried before a larger bin is opened */
+#define LOOK_AT_MOST 8 /* runs of the own bin tried before a larger bin is opened; all when there is nothing else */
 
 typedef struct free_runs {
     uint32_t filled;     /* bit b: bin b has a run */
@@ -164,11 +164,10 @@ static void join_and_link(wr_chunk *c, uint32_t granules)
     link_run(c, granules);
 }
 
-static wr_chunk *find_run(free_runs *runs, uint32_t granules)
+static wr_chunk *find_run(free_runs *runs, uint32_t granules, uint32_t looks)
 {
     unsigned b = bin_of(granules);
-    int looks = 0;
-    for (wr_chunk *c = runs->bin[b]; c != NULL && looks < LOOK_AT_MOST; c = c->next, looks++)
+    for (wr_chunk *c = runs->bin[b]; c != NULL && looks > 0; c = c->next, looks--)
         if (c->granules >= granules)
             return c;
     uint32_t larger = b + 1 >= 32 ? 0 : runs->filled & ~((2u << b) - 1);
@@ -215,29 +214,35 @@ static void set_kind(wr_chunk *c, uint32_t granules, wr_chunk_kind kind)
         WR_CHUNK_STORE(&c[i], kind, (uint8_t)kind);
 }
 
-static void trim_to(size_t granules_kept)
+/* Gives large dirty runs back to the system until at most `most` dirty granules are left, and never so many that fewer
+ * than `least` are: of a run that is too large for that only the end, since its beginning is taken first. */
+static void trim_to(size_t most, size_t least)
 {
-    while (state.dirty_granules > granules_kept) {
+    WR_ASSERT(least <= most);
+    while (state.dirty_granules > most) {
         WR_ASSERT(state.dirty.filled != 0);
         wr_chunk *c = state.dirty.bin[bin_of(state.dirty.filled)];
-        uint32_t granules = c->granules;
-        if (wr_os_decommit(start_of(c), (size_t)granules * WR_GRANULE) != 0)
+        size_t excess = state.dirty_granules - least;
+        uint32_t granules = c->granules < excess ? c->granules : (uint32_t)excess, kept = c->granules - granules;
+        if (wr_os_decommit(start_of(c + kept), (size_t)granules * WR_GRANULE) != 0)
             return; /* it stays dirty, the next one who gives tries again */
         unlink_run(c);
+        if (kept > 0)
+            link_run(c, kept);
         state.dirty_granules -= granules;
-        set_kind(c, granules, WR_CHUNK_CLEAN);
-        join_and_link(c, granules);
+        set_kind(c + kept, granules, WR_CHUNK_CLEAN);
+        join_and_link(c + kept, granules);
     }
 }
 
 /* A run of exactly `granules` that is in no bin; its kind says whether it reads as zero. */
-static wr_chunk *take_run(uint32_t granules)
+static wr_chunk *take_run(uint32_t granules, uint32_t looks)
 {
     if (granules > state.limit_granules)
         return NULL;
-    wr_chunk *c = find_run(&state.dirty, granules);
+    wr_chunk *c = find_run(&state.dirty, granules, looks);
     if (c == NULL)
-        c = find_run(&state.clean, granules);
+        c = find_run(&state.clean, granules, looks);
     if (c != NULL) {
         unlink_run(c);
         if (WR_CHUNK_LOAD(c, kind) == WR_CHUNK_DIRTY)
@@ -269,10 +274,10 @@ wr_chunk *wr_arena_take(uint32_t granules, wr_chunk_kind kind, wr_heap *owner, b
     WR_ASSERT(granules >= 1 && kind >= WR_CHUNK_HEAP);
     WR_ASSERT((owner != NULL) == (kind == WR_CHUNK_HEAP));
     wr_lock_take(&state.lock);
-    wr_chunk *c = state.open ? take_run(granules) : NULL;
-    if (c == NULL && state.open && state.dirty_granules > 0) {
-        trim_to(0); /* dirty and clean neighbours become one run */
-        c = take_run(granules);
+    wr_chunk *c = state.open ? take_run(granules, LOOK_AT_MOST) : NULL;
+    if (c == NULL && state.open) {
+        trim_to(0, 0); /* dirty and clean neighbours become one run */
+        c = take_run(granules, UINT32_MAX);
     }
     if (c != NULL) {
         *out_zero = WR_CHUNK_LOAD(c, kind) == WR_CHUNK_CLEAN;
@@ -313,14 +318,14 @@ void wr_arena_give(wr_chunk *list)
     if (kept < DIRTY_MIN / WR_GRANULE)
         kept = DIRTY_MIN / WR_GRANULE;
     if (state.dirty_granules > kept)
-        trim_to(kept);
+        trim_to(kept, kept - kept / 4); /* the gives that follow need not call the system at once again */
     wr_lock_give(&state.lock);
 }
 
 void wr_arena_trim(void)
 {
     wr_lock_take(&state.lock);
-    trim_to(0);
+    trim_to(0, 0);
     wr_lock_give(&state.lock);
 }
 

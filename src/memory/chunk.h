@@ -3,7 +3,8 @@
  *
  * Job        Say what a granule is used for, whose it is, how it is divided, and which of its objects are allocated
  *            and marked. A chunk is a run of granules with one use; the record of its first granule (the head)
- *            describes it, the others lead back to it. Invariants Records lie in a range of their own: at multiples
+ *            describes it, the others lead back to it.
+ * Invariants Records lie in a range of their own: at multiples
  *            of 64 KiB inside the chunks they would all fall into one cache set. Object i of a heap chunk has its
  *            word at start + 8 + i * stride and its payload behind it, so a payload is aligned to 16 where the stride
  *            is. A pointer p names object (p - start - 16) / stride: payload start, inside and one past the end. At

@@ -6,7 +6,7 @@
  * Invariants The order of the steps is what the rules R1 to R4 rest on (docs/internals/memory.md). From the end of
  *            marking to the end of freeing allocation uses fresh chunks.
  * Threads    The owner's, between behaviours.
- * Cost       About 0.2 us for a heap with nothing in it, then mark.c's cost per live object, finalise.c's per dead
+ * Cost       About 0.1 us for a heap with nothing in it, then mark.c's cost per live object, finalise.c's per dead
  *            object with a finaliser, sweep.c's per chunk.
  */
 #include "memory/heap_audit.h"

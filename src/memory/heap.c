@@ -350,7 +350,8 @@ void wr_heap_charge(wr_heap *heap, size_t bytes)
 
 void wr_heap_external(wr_heap *heap, int64_t bytes)
 {
-    heap->external_bytes += bytes;
+    WR_CHECK(!WR_ADD_OVERFLOWS(heap->external_bytes, bytes, &heap->external_bytes),
+             "weir_external_bytes(%lld): more than 2^63 bytes in all", (long long)bytes);
     WR_CHECK(heap->external_bytes >= 0, "weir_external_bytes: more bytes taken back than were announced (%lld)",
              (long long)heap->external_bytes);
 }

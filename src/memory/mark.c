@@ -5,7 +5,7 @@
  *            fields, or every aligned word of untyped ones.
  * Invariants M1 an object is on the stack at most once, because its mark is set before it is pushed; M2 no recursion;
  *            M3 words that name nothing of this heap cause no writes.
- * Threads    The owner's. Records of other heaps' chunks are looked at, their owner field only.
+ * Threads    The owner's. Of the records of other heaps' chunks only the atomic fields are read.
  * Cost       8 to 16 ns per live object while heap and records are in the cache. The object's first line is prefetched
  *            some objects before it is traced.
  * Tried      Tracing what was pushed last, prefetched when pushed: 34 ns instead of 17 per object on a tree of two

@@ -273,7 +273,8 @@ static void start_displaced(void *arg)
     (void)arg;
     while (sleeps == 0) /* its first sleep has begun: from then on it watches */
         (void)wakes_so_far(&sleeps);
-    while (woken < 3 && tries++ < 2000000) { /* more than once: a wake that has arrived does not stand in for the next */
+    while (woken < 3 &&
+           tries++ < 2000000) { /* more than once: a wake that has arrived does not stand in for the next */
         EXPECT_OK(weir_send(weir_spawn(third), third, hear)); /* into the slot */
         uint64_t before = wakes_so_far(NULL);
         EXPECT_OK(weir_send(weir_spawn(third), third, hear)); /* displaces it */

@@ -10,6 +10,7 @@
 #include <weir/weir.h>
 
 #define KINDS 6
+#define N 3 /* a user's own short name: WEIR_ACTOR, weir_send and their like must not meet it */
 
 static void run(unsigned threads, void (*start)(void *arg), void *arg)
 {
@@ -331,6 +332,39 @@ TEST(buffers, wrap_releases_once_when_unreachable)
 {
     release_expected = must_call_new("release", 1);
     over_collections(wrap_and_forget, expect_released);
+}
+
+/* A finaliser that reads a dead buffer and lets a slice of it live on. */
+typedef struct rescuer {
+    weir_buf *buf;
+    void **keep;
+} rescuer;
+
+static void rescue(rescuer *self)
+{
+    weir_buf *slice;
+    EXPECT_OK(weir_buf_slice(self->buf, 1, 10, &slice));
+    self->keep[0] = slice;
+}
+WEIR_TYPE_FINAL(rescuer, rescue, buf, keep);
+
+static void **wrap_and_rescue(void)
+{
+    rescuer *r = weir_new(rescuer);
+    EXPECT_OK(weir_buf_wrap(foreign, sizeof foreign, release, &released, &r->buf));
+    return r->keep = weir_new_refs(1);
+}
+
+static void expect_rescued(void **keep)
+{
+    EXPECT_EQ(atomic_load(&released), 0);
+    EXPECT(weir_buf_data(keep[0]) == foreign + 1);
+}
+
+TEST(buffers, slice_made_by_a_finaliser_keeps_its_store)
+{
+    release_expected = must_call_new("release", 1); /* at the end of the run */
+    over_collections(wrap_and_rescue, expect_rescued);
 }
 
 static void **wrap_and_slice(void)

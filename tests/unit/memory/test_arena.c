@@ -167,6 +167,28 @@ TEST(arena, memory_beyond_the_reserve_goes_back_to_the_system)
     wr_arena_close();
 }
 
+/* A heap that makes a little more garbage than the reserve holds would otherwise fault all of it in each time. */
+TEST(arena, reserve_is_kept_when_more_than_it_is_freed)
+{
+    EXPECT_OK(wr_arena_open());
+    for (uint32_t granules = 256; granules <= 2048; granules += 256 + (uint32_t)(test_random() % 100)) {
+        wr_chunk *all = take(granules), *wall = take(1);
+        wr_chunk range = {.start = all->start, .granules = all->granules};
+        give(all);
+        size_t dirty = stats_now().dirty_bytes;
+        EXPECT(dirty >= (size_t)8 << 20 && dirty <= (size_t)16 << 20);
+        EXPECT_EQ(resident(&range), dirty);
+        wr_arena_check();
+        wr_chunk *again = take(granules); /* checks that it reads as zero where it says so */
+        EXPECT(again != NULL);
+        give(again);
+        give(wall);
+        wr_arena_trim();
+        wr_arena_check();
+    }
+    wr_arena_close();
+}
+
 TEST(arena, second_open_after_close_is_clean)
 {
     for (int round = 0; round < 5; round++) {
@@ -306,6 +328,33 @@ TEST(arena, address_space_that_is_used_up_is_an_error)
     give(half);
     EXPECT(wr_arena_take(1, WR_CHUNK_POOL, NULL, &zero) != NULL);
     give(rest);
+    wr_arena_check();
+    wr_arena_close();
+}
+
+/* One run is large enough, in the middle of many of its bin that are not. */
+TEST(arena, last_run_that_fits_is_found_when_space_is_short)
+{
+    enum { SMALL = 40 };
+    plan most = {WR_FAIL_RESERVE, 0, 8};
+    wr_fail_install(follow, &most);
+    EXPECT_OK(wr_arena_open());
+    wr_fail_install(NULL, NULL);
+    wr_chunk *runs[SMALL + 1];
+    bool zero;
+    uint32_t taken = 0;
+    for (unsigned i = 0; i <= SMALL; i++) {
+        runs[i] = take(i == SMALL / 2 ? 7 : 4);
+        EXPECT(runs[i] != NULL && take(1) != NULL);
+        taken += runs[i]->granules + 1;
+    }
+    uint32_t limit = (uint32_t)(stats_now().limit_bytes / WR_GRANULE);
+    EXPECT(wr_arena_take(limit - taken, WR_CHUNK_POOL, NULL, &zero) != NULL);
+    for (unsigned i = 0; i <= SMALL; i++)
+        give(runs[i]);
+    EXPECT(take(8) == NULL);
+    EXPECT(take(7) == runs[SMALL / 2]);
+    EXPECT(take(7) == NULL);
     wr_arena_check();
     wr_arena_close();
 }

@@ -4,6 +4,8 @@
 
 #include "memory/heap_parts.h"
 
+#define N 3 /* a user's own short name: WEIR_TYPE and its like must not meet it */
+
 typedef struct pair {
     void *named, *unnamed;
     uint64_t value;
@@ -630,6 +632,13 @@ static void external_below_zero(void)
     weir_external_bytes(-1);
 }
 
+static void external_too_much(void)
+{
+    world_open();
+    weir_external_bytes(INT64_MAX);
+    weir_external_bytes(1);
+}
+
 TEST(heap, misuse_is_reported)
 {
     EXPECT_DEATH(allocate_without_heap(), "weir_new outside a behaviour");
@@ -637,6 +646,7 @@ TEST(heap, misuse_is_reported)
     EXPECT_DEATH(too_large(), "WEIR_ALLOC_MAX");
     EXPECT_DEATH(array_too_large(), "WEIR_ALLOC_MAX");
     EXPECT_DEATH(external_below_zero(), "more bytes taken back");
+    EXPECT_DEATH(external_too_much(), "more than 2^63 bytes");
 }
 
 static world *provided;
