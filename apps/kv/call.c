@@ -36,8 +36,20 @@ void answer_error(call *c, const char *message)
 
 void answer_bulk(call *c, const void *bytes, size_t size)
 {
+    char header[32];
+    size_t header_size = weir_resp_bulk_header(header, size);
     c->kind = ANSWER_TEXT;
-    weir_resp_put_bulk(c->text, bytes, size);
+    if (size < KV_LARGE) {
+        weir_resp_put_bulk(c->text, bytes, size);
+    } else if (weir_buf_new_store(header_size + size + 2, &c->store) < 0) {
+        answer_error(c, ERROR_NO_MEMORY);
+    } else {
+        char *out = weir_buf_data(c->store);
+        memcpy(out, header, header_size);
+        memcpy(out + header_size, bytes, size);
+        memcpy(out + header_size + size, "\r\n", 2);
+        c->kind = ANSWER_STORE;
+    }
 }
 
 void answer_buf(call *c, weir_buf *value)

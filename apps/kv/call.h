@@ -32,7 +32,7 @@ void answer_null(call *c);
 void answer_integer(call *c, int64_t value);
 void answer_error(call *c, const char *message);
 void answer_bulk(call *c, const void *bytes, size_t size);
-void answer_buf(call *c, weir_buf *value); /* a bulk string that is not copied */
+void answer_buf(call *c, weir_buf *value); /* a bulk string that is not copied: a part of the data */
 
 #define ERROR_TYPE "WRONGTYPE Operation against a key holding the wrong kind of value"
 #define ERROR_INTEGER "ERR value is not an integer or out of range"

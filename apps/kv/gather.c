@@ -28,6 +28,7 @@ void gather_add(gather *g, uint32_t part, const payload *p, int64_t second)
     g->second += second;
     if (g->kind == GATHER_LIST) {
         payload_keep(&g->parts[part], p);
+        g->bytes += p->size + (p->kind == ANSWER_STORE ? weir_buf_length(p->large) : 0);
     } else if (g->error == NULL && p->kind == ANSWER_TEXT && p->size > 3 && p->bytes[0] == '-') {
         g->error = weir_new_bytes(p->size - 2); /* without the mark and the line end */
         memcpy(g->error, p->bytes + 1, p->size - 3);

@@ -136,19 +136,6 @@ void list_lrange(shard *self, call *c)
 
 /* ---- pops ---- */
 
-static void answer_element(call *c, list_element element)
-{
-    weir_buf *copy = NULL;
-    if (element.size < KV_LARGE)
-        answer_bulk(c, element.bytes, element.size);
-    else if (weir_buf_new_store(element.size, &copy) < 0)
-        answer_error(c, ERROR_NO_MEMORY);
-    else {
-        memcpy(weir_buf_data(copy), element.bytes, element.size);
-        answer_buf(c, copy);
-    }
-}
-
 static void drop_elements(shard *self, entry *e, list_end end, uint64_t count)
 {
     list *l = e->value;
@@ -202,7 +189,8 @@ static void pop(shard *self, call *c, list_end end)
         c->kind = ANSWER_TEXT;
         weir_resp_put_null_array(c->text);
     } else if (!many) {
-        answer_element(c, list_peek(e->value, end));
+        list_element element = list_peek(e->value, end);
+        answer_bulk(c, element.bytes, element.size);
         drop_elements(self, e, end, 1);
     } else {
         uint64_t there = ((list *)e->value)->count;

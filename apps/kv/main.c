@@ -28,9 +28,12 @@ typedef struct server { /* what the listeners' callbacks need */
 } server;
 WEIR_TYPE(server, shards, listeners);
 
+static atomic_bool asked_to_end; /* before the run there is nothing that weir_stop could stop */
+
 static void on_signal(int number)
 {
     (void)number;
+    atomic_store_explicit(&asked_to_end, true, memory_order_seq_cst);
     weir_stop();
 }
 
@@ -130,6 +133,10 @@ static void start(void *arg)
 {
     server *s = weir_new(server);
     (void)arg;
+    if (atomic_load_explicit(&asked_to_end, memory_order_seq_cst)) {
+        weir_stop();
+        return;
+    }
     app.start_ns = weir_now_ns();
     app.seed[0] = weir_random();
     app.seed[1] = weir_random();

@@ -15,10 +15,8 @@ WEIR_TYPE_DEFINE(slot, answer.large, answer.bytes, gather);
 
 #define SLOTS_FIRST 16
 #define SLOTS_KEPT 128
-#define OUTPUT_MAX ((size_t)64 << 20)
-#define SHARED_MIN ((size_t)1 << 20) /* values from this size on may wait beyond OUTPUT_MAX, */
-#define SHARED_ANSWERS 256           /* this many of them */
-#define SHARED_MAX ((size_t)1 << 30)
+#define SHARED_MIN ((size_t)1 << 20)   /* while a value from this size on waits, all that waits may be */
+#define SHARED_MAX ((size_t)256 << 20) /* this much */
 
 uint32_t slots_push(session *self)
 {
@@ -44,19 +42,21 @@ slot *slots_at(session *self, uint32_t number)
     return &self->slots[number & (self->slot_capacity - 1)];
 }
 
-/* The client has let too much wait: what is only for it, or in all. */
+/* Before an answer of `size` bytes: has the client let too much wait, of what is only for it, or in all. The answer
+ * itself does not count: one of any size can be fetched. */
 static bool too_much_waits(session *self, size_t size, bool is_shared)
 {
     size_t queued = weir_stream_queued(self->stream);
-    self->private_queued = (self->private_queued < queued ? self->private_queued : queued) + (is_shared ? 0 : size);
+    if (self->private_queued > queued)
+        self->private_queued = queued;
     if (queued < OUTPUT_MAX / 2)
-        self->shared_largest = 0;
-    if (is_shared && size > self->shared_largest)
-        self->shared_largest = size;
-    size_t most = OUTPUT_MAX;
-    if (self->shared_largest >= SHARED_MIN)
-        most = self->shared_largest < SHARED_MAX / SHARED_ANSWERS ? self->shared_largest * SHARED_ANSWERS : SHARED_MAX;
-    return self->private_queued > OUTPUT_MAX || queued > most;
+        self->large_waits = false;
+    if (is_shared && size >= SHARED_MIN)
+        self->large_waits = true;
+    if (self->private_queued > OUTPUT_MAX || queued > (self->large_waits ? SHARED_MAX : OUTPUT_MAX))
+        return true;
+    self->private_queued += is_shared ? 0 : size;
+    return false;
 }
 
 void session_end(session *self)

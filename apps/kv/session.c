@@ -234,6 +234,8 @@ WEIR_BEHAVIOUR(session, begin, connection)
     self->window = WINDOW_FIRST;
     if (weir_stream_open(msg->connection, &events, self, &self->stream) < 0)
         atomic_fetch_sub_explicit(&app.clients, 1, memory_order_relaxed);
+    else /* how much output may wait is decided before each answer, never in the middle of one (replies.c) */
+        weir_stream_set_limits(self->stream, 0, SIZE_MAX);
 }
 
 /* ---- answers ---- */
@@ -267,6 +269,8 @@ WEIR_BEHAVIOUR(session, answer, large)
     }
     if (g != NULL) {
         gather_add(g, msg->part, &p, msg->second);
+        if (g->bytes > OUTPUT_MAX)
+            drop_connection(self);
         if (g->left > 0)
             return;
         p = gather_result(self, g);

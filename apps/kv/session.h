@@ -17,7 +17,8 @@
 #include "app.h"
 #include "commands.h"
 
-#define SLOT_INLINE 36 /* bytes of an early answer that need no memory of their own */
+#define SLOT_INLINE 36                /* bytes of an early answer that need no memory of their own */
+#define OUTPUT_MAX ((size_t)64 << 20) /* answers for this client only that may wait */
 
 typedef struct payload { /* an answer */
     weir_buf *large;
@@ -40,6 +41,7 @@ typedef struct gather { /* answers of several shards that make one */
     char *error;        /* the first there was, with an ending zero */
     char *section;      /* GATHER_INFO: what was asked for */
     int64_t sum, second;
+    size_t bytes; /* of the parts that exist for this answer only */
     uint32_t count, left;
     gather_kind kind;
 } gather;
@@ -67,15 +69,15 @@ struct session {
     size_t arguments;      /* sum of the slots' costs */
     size_t discarded;      /* input after the last command */
     size_t private_queued; /* at most so many bytes of the stream's queue exist for this client only */
-    size_t shared_largest; /* the largest answer that is part of the data, since the queue was short */
     uint32_t first_slot, slot_count, slot_capacity;
     uint32_t flush_at; /* if flush_set: once this slot is the first, what was answered leaves */
     uint32_t window;
     bool input_is_shared; /* part of the input buffer was sent to a shard: it is not written any more */
     bool corked, paused, flush_set;
-    bool deaf;       /* no more commands are taken (QUIT, a protocol error) */
-    bool peer_ended; /* no more input will come */
-    bool ended;      /* this side is ended */
+    bool large_waits; /* since the queue was short there was a large answer that is part of the data */
+    bool deaf;        /* no more commands are taken (QUIT, a protocol error) */
+    bool peer_ended;  /* no more input will come */
+    bool ended;       /* this side is ended */
 };
 
 /* Answers from here (session_commands.c): put the answer into self->out, then call session_reply. */

@@ -49,6 +49,16 @@ static void send_answer(const request *msg, const call *c)
     }
 }
 
+/* Above the limit each attempt looks for keys that have expired: writes alone would come across them, and are refused.
+ */
+static bool has_memory(shard *self, call *c)
+{
+    if (!app_memory_is_short())
+        return true;
+    store_sweep_some(self, c);
+    return !app_memory_is_short();
+}
+
 WEIR_BEHAVIOUR(shard, request, session, large)
 {
     weir_resp_arg few[FEW_ARGS];
@@ -58,7 +68,7 @@ WEIR_BEHAVIOUR(shard, request, session, large)
     self->text.size = 0;
     if (msg->large != NULL && weir_buf_of_store(msg->large, msg->large_offset, msg->large_size, &c.large) < 0) {
         answer_error(&c, ERROR_NO_MEMORY);
-    } else if ((row->flags & COMMAND_DENYOOM) && row->routing == ROUTE_KEY && app_memory_is_short()) {
+    } else if ((row->flags & COMMAND_DENYOOM) && row->routing == ROUTE_KEY && !has_memory(self, &c)) {
         answer_error(&c, ERROR_MEMORY);
     } else {
         unpack(msg, &c, msg->count <= FEW_ARGS ? few : weir_new_bytes(msg->count * sizeof(weir_resp_arg)));

@@ -83,15 +83,8 @@ void store_answer_string(entry *e, call *c)
 {
     size_t size = 0;
     const char *bytes = store_string(e, &size);
-    weir_buf *copy = NULL;
     if (e->kind == VALUE_BUFFER)
         answer_buf(c, e->value);
-    else if (size < KV_LARGE)
+    else
         answer_bulk(c, bytes, size);
-    else if (weir_buf_new_store(size, &copy) < 0)
-        answer_error(c, ERROR_NO_MEMORY);
-    else {
-        memcpy(weir_buf_data(copy), bytes, size);
-        answer_buf(c, copy);
-    }
 }

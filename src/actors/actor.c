@@ -18,6 +18,9 @@
 const wr_shared_kind wr_actor_kind = {"actor", NULL};
 const weir_type wr_first_actor_type = {"start", 0, 8, WEIR_TYPE_UNTYPED, NULL, NULL};
 
+/* What an actor that somebody holds keeps beside its block: usually a heap and a few pages. Holders that receive many
+ * handles look the sooner which ones they still need. */
+#define HELD_ALIVE 8192u
 #define LARGE_MESSAGE 512u /* bytes of a block that an idle actor does not keep */
 
 /* ---- heap hooks ---- */
@@ -102,7 +105,7 @@ weir_actor *wr_actor_create(wr_scheduler *scheduler, const weir_type *type, cons
     memset(actor, 0, sizeof *actor);
     WR_ASSERT(((uintptr_t)actor & 15) == 0);
     actor->shared.kind = &wr_actor_kind;
-    actor->shared.size = (uint32_t)size;
+    actor->shared.size = (uint32_t)size + HELD_ALIVE;
     atomic_init(&actor->shared.count, 1);
     wr_mailbox_open(&actor->mailbox, &actor->stub);
     actor->stub_queued = true;

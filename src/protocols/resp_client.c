@@ -18,6 +18,7 @@
 
 #define PENDING_FIRST 64
 #define INPUT_FIRST ((size_t)16 << 10)
+#define QUEUE_MAX ((size_t)64 << 20)
 #define KEEP_BYTES ((size_t)64 << 10) /* buffers up to this size are kept while the connection is idle */
 
 typedef struct wr_resp_pending {
@@ -241,6 +242,17 @@ int weir_resp_client_connect(const char *address, void (*closed)(weir_resp_clien
     return 0;
 }
 
+/* The stream's limit is asked before a command, never in the middle of one: an argument may be larger than it. */
+static int send_last(weir_resp_client *c, weir_buf *last)
+{
+    weir_stream_set_limits(c->stream, 0, SIZE_MAX);
+    int rc = weir_stream_write_buf(c->stream, last);
+    if (rc >= 0)
+        rc = weir_stream_write(c->stream, "\r\n", 2);
+    weir_stream_set_limits(c->stream, 0, QUEUE_MAX);
+    return rc;
+}
+
 /* Queues the encoded bytes in front of what comes, and the entry that waits for the reply. */
 static int send_text(weir_resp_client *c, const void *bytes, size_t size, weir_buf *last, weir_resp_on_reply *reply,
                      void *arg)
@@ -249,9 +261,7 @@ static int send_text(weir_resp_client *c, const void *bytes, size_t size, weir_b
         return WEIR_ESHUTDOWN;
     int rc = weir_stream_write(c->stream, bytes, size);
     if (rc >= 0 && last != NULL)
-        rc = weir_stream_write_buf(c->stream, last);
-    if (rc >= 0 && last != NULL)
-        rc = weir_stream_write(c->stream, "\r\n", 2);
+        rc = send_last(c, last);
     if (rc >= 0)
         ring_push(c, reply, arg);
     return rc;

@@ -77,12 +77,11 @@ static int may_write(weir_stream *stream)
 static int queued(weir_stream *stream)
 {
     bool over = stream->queue.bytes > stream->high_water;
+    if (over) /* before sending: should all of it leave now, drain is due at once */
+        stream->above = 1;
     if (stream->queue.bytes > FLUSH_BYTES && wr_stream_wants_send(stream))
         wr_stream_send(stream);
-    if (!over)
-        return 0;
-    stream->above = 1;
-    return 1;
+    return over ? 1 : 0;
 }
 
 int weir_stream_write(weir_stream *stream, const void *bytes, size_t size)

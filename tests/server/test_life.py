@@ -59,6 +59,24 @@ def sigterm_before_any_client_and_sigint_end_cleanly(t, threads):
     expect_clean_end(t, server, server.wait())
 
 
+@kit.test()
+def sigterm_before_the_run_is_not_forgotten(t):
+    """strace delivers it right after the second handler, SIGINT's, is installed: before the run could be stopped."""
+    t.needs_weir_kv("the order of its handlers")
+    t.needs_plain_build("the order of the handlers")
+    command = [t.needs_tool("strace"), "-qq", "-o", "/dev/null", "-e", "inject=rt_sigaction:signal=SIGTERM:when=2",
+               t.options.kv, "--unix", os.path.join(t.directory, "kv.sock")]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        out, _ = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        for child in procfs.children(process.pid):
+            os.kill(child, signal.SIGKILL)
+        process.communicate()
+        t.fail("the server runs on")
+    t.expect_eq((process.returncode, out), (0, b""), "exit code and output")
+
+
 @kit.test(**THREADS)
 def sigterm_ends_a_server_with_50_clients_cleanly(t, threads):
     server = t.kv(tcp=True, threads=threads)

@@ -132,3 +132,16 @@ def overwritten_values_do_not_count(t, threads):
 def config_get_maxmemory_tells_the_limit(t):
     with t.kv(maxmemory=50_000_000).connect() as connection:
         t.expect_eq(connection.value("CONFIG", "GET", "maxmemory"), [b"maxmemory", b"50000000"], "CONFIG GET maxmemory")
+
+
+@kit.test(**THREADS)
+def keys_that_have_expired_make_room(t, threads):
+    """Nobody touches them any more, and no write is taken that could come across them."""
+    limit = 4 * MIB
+    with t.kv(threads=threads, maxmemory=limit).connect() as connection:
+        for number in range(4 * limit // VALUE_BYTES):
+            if connection.raw("SET", f"fleeting:{number}", content(number), "PX", "2000") != b"+OK\r\n":
+                break
+        else:
+            t.fail("everything was taken")
+        set_until_taken(t, connection, "all keys have expired")

@@ -132,3 +132,23 @@ def large_values_cut_anywhere_arrive_whole(t, threads, poll):
                 wanted = model.OK + model.bulk(value) + model.number(size)
                 got = connection.exchange(data, len(wanted), random_cuts(t.random, len(data)))
                 t.expect_eq(got, wanted, f"a value of {size} bytes")
+
+
+@kit.test(limit_s=120, **BACKENDS)
+def more_than_64_mib_of_replies_arrive_whole(t, threads, poll):
+    """To a client that reads: many large values at once, and one value and one list that are larger than that."""
+    kv = t.kv(threads=threads, poll=poll)
+    with kv.connect() as connection:
+        large = b"v" * (4 << 20)
+        t.expect_eq(connection.raw("SET", "large", large), b"+OK\r\n", "SET of 4 MiB")
+        wanted = b"$%d\r\n%b\r\n" % (len(large), large) * 50
+        t.expect(connection.exchange(resp.encode("GET", "large") * 50, len(wanted)) == wanted, "50 GETs of 4 MiB")
+        huge = b"h" * (100 << 20)
+        t.expect_eq(connection.raw("SET", "huge", huge), b"+OK\r\n", "SET of 100 MiB")
+        wanted = b"$%d\r\n%b\r\n" % (len(huge), huge)
+        t.expect(connection.exchange(resp.encode("GET", "huge"), len(wanted)) == wanted, "GET of 100 MiB")
+        element = b"e" * 10_000
+        for _ in range(70):
+            connection.value("RPUSH", "list", *[element] * 100)
+        wanted = b"*7000\r\n" + b"$10000\r\n%b\r\n" % element * 7000
+        t.expect(connection.exchange(resp.encode("LRANGE", "list", 0, -1), len(wanted)) == wanted, "LRANGE of 70 MB")

@@ -232,6 +232,23 @@ static void script_buf(weir_resp_client *client)
     weir_resp_client_end(client);
 }
 
+static void script_larger_than_the_queue(weir_resp_client *client)
+{
+    weir_buf *buf = NULL;
+    weir_resp_arg name = {"SAY", 3};
+    EXPECT_OK(weir_buf_new_store((size_t)65 << 20, &buf));
+    EXPECT(weir_resp_client_command_buf(client, 1, &name, buf, on_failure, NULL) >= 0);
+    EXPECT(weir_stream_queued(weir_resp_client_stream(client)) > (size_t)65 << 20);
+    EXPECT_EQ(command(client, "x", on_failure, NULL), WEIR_ENOBUFS); /* the limit holds for the next command */
+}
+
+TEST(resp_client, an_argument_may_be_larger_than_the_queue)
+{
+    failed = must_call_new("failure", 1);
+    failed_code = WEIR_ENOBUFS;
+    run_client(script_larger_than_the_queue, WEIR_ENOBUFS);
+}
+
 TEST(resp_client, a_large_last_argument_is_not_copied)
 {
     replied = must_call_new("reply", 1);

@@ -4,6 +4,8 @@
 #include "platform/fail.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- two pieces under cork: the server writes in two pieces and ends, one call carries them ---- */
 
@@ -421,6 +423,58 @@ TEST(streams, high_water_is_told_and_drain_follows_once)
         water.end = must_call_new("end", 1);
         kit_run(&setup);
     }
+}
+
+/* A write beyond 1 MiB is offered at once. Where the system takes all of it, 1 is returned nevertheless, so a drain is
+ * owed although the queue never stood. */
+static struct {
+    must_call *drain, *close;
+    int fds[2];
+} taken;
+
+static void taken_drain(weir_stream *stream, void *arg)
+{
+    (void)arg;
+    must_called(taken.drain);
+    EXPECT_EQ(weir_stream_queued(stream), 0);
+    weir_stream_close(stream);
+}
+
+static void taken_close(weir_stream *stream, void *arg)
+{
+    (void)stream, (void)arg;
+    must_called(taken.close);
+}
+
+static void write_what_is_taken_at_once(void *arg)
+{
+    static const weir_stream_events events = {.drain = taken_drain, .close = taken_close};
+    weir_descriptor *descriptor;
+    weir_stream *stream;
+    weir_buf *buf;
+    (void)arg;
+    EXPECT_OK(weir_descriptor_from_fd(taken.fds[0], &descriptor));
+    EXPECT_OK(weir_stream_open(descriptor, &events, NULL, &stream));
+    EXPECT_OK(weir_buf_new_store((1 << 20) + 1, &buf));
+    memset(weir_buf_data(buf), 'x', (1 << 20) + 1);
+    EXPECT_EQ(weir_stream_write_buf(stream, buf), 1);
+    EXPECT_EQ(weir_stream_queued(stream), 0);
+    weir_stream_pause(stream); /* nothing but the drain that is due keeps the run going */
+}
+
+TEST(streams, drain_follows_a_write_that_left_at_once)
+{
+    int wanted = 4 << 20, got = 0;
+    socklen_t size = sizeof got;
+    EXPECT_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, taken.fds));
+    EXPECT_OK(setsockopt(taken.fds[0], SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted));
+    EXPECT_OK(getsockopt(taken.fds[0], SOL_SOCKET, SO_SNDBUF, &got, &size));
+    if (got < wanted)
+        SKIP("the system allows no send buffer of 4 MiB");
+    taken.drain = must_call_new("drain", 1);
+    taken.close = must_call_new("close", 1);
+    EXPECT_OK(weir_run(&(weir_options){.threads = 1}, write_what_is_taken_at_once, NULL));
+    close(taken.fds[1]);
 }
 
 /* The system takes less than offered: that is the answer, and is not asked for a second time. */
