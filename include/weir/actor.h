@@ -42,8 +42,8 @@ typedef struct weir_behaviour {
 
 /* WEIR_ACTOR(A, fields...): A becomes an actor type with the handle type A_ref. Fields named refer to objects and
  * handles and are the only ones that do; no field named: every word of the state may refer (always safe, a little
- * slower). WEIR_ACTOR_FINAL(A, ended, fields...): `void ended(A *self)` runs when the actor ends. Names are external: in a
- * header, for other files, WEIR_ACTOR_DECLARE(A), and in one source file WEIR_ACTOR_DEFINE(A, fields...) or
+ * slower). WEIR_ACTOR_FINAL(A, ended, fields...): `void ended(A *self)` runs when the actor ends. Names are external:
+ * in a header, for other files, WEIR_ACTOR_DECLARE(A), and in one source file WEIR_ACTOR_DEFINE(A, fields...) or
  * WEIR_ACTOR_DEFINE_FINAL(A, ended, fields...). */
 #define WEIR_ACTOR_DECLARE(A) \
     typedef struct A##_ref { \

@@ -211,8 +211,8 @@ void wr_actor_push(wr_scheduler *scheduler, weir_actor *actor, wr_message *messa
         wr_schedule(scheduler, actor, true);
 }
 
-/* A last count has come home. If meanwhile the actor gave its own handle away others hold it, and the last of them sends
- * theirs. */
+/* A last count has come home. If meanwhile the actor gave its own handle away others hold it, and the last of them
+ * sends theirs. */
 static void reap(void *state, const void *msg)
 {
     (void)msg;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* actors/held.c: the held list (see held.h) and the way counts are given back.
  *
- * Job        Keep at most one count for each thing an actor may reach; give counts back, the last one of an actor by way
- *            of a message to it.
+ * Job        Keep at most one count for each thing an actor may reach; give counts back, the last one of an actor by
+ *            way of a message to it.
  * Invariants See held.h. What is dropped here was on a list, in a message, or the caller's own.
  * Threads    The owner's scheduler; wr_shared_drop: any scheduler.
  * Cost       See held.h; a drop is one atomic operation.
  * Tried      Counting each reference in the heap to a shared thing: a barrier on every store, and the count of a cycle
- *            never falls. One count for each
- *            holder, found again by the collection, needs neither.
+ *            never falls. One count for each holder, found again by the collection, needs neither.
  */
 #include "actors/held.h"
 #include "actors/actor.h"
@@ -131,8 +130,8 @@ static void drop_actor(weir_actor *actor)
     wr_actor_push(scheduler, actor, message);
 }
 
-/* A user's release function may run in here, perhaps in the middle of a walk over a held list: no actor runs
- * meanwhile, so that a call that needs one trips its check. */
+/* A user's release function may run in here, perhaps in the middle of a walk over a held list: no actor runs meanwhile,
+ * so that a call that needs one trips its check. */
 static void destroy(wr_shared *shared)
 {
     weir_actor *actor = wr_here->actor;

@@ -3,19 +3,19 @@
  *
  * Job        A scheduler without work sleeps in the poller: readiness, a wake or the watcher's deadline end the sleep.
  *            The last one awake that finds nothing that could still happen ends the run.
- * Invariants A scheduler raises `idle` first and looks for work again after that; so
- *            the last one to go idle sees all work there is. Work is added by schedulers that are awake, which run it
- *            themselves if nobody takes it: a missed wake-up costs time, never work, and the watcher bounds the time
- *            to a millisecond. While anybody runs and
- *            somebody sleeps, one sleeper is the watcher or a wake is under way. When nobody runs there is no watcher:
- *            an idle program makes no wake-ups at all. End: all are idle, no queue holds anything, `alive` is 0. Only
- *            running behaviours change `alive`, so the state is final.
+ * Invariants A scheduler raises `idle` first and looks for work again after that; so the last one to go idle sees all
+ *            work there is. Work is added by schedulers that are awake, which run it themselves if nobody takes it: a
+ *            missed wake-up costs time, never work, and the watcher bounds the time to a millisecond. While anybody
+ *            runs and somebody sleeps, one sleeper is the watcher or a wake is under way. When nobody runs there is no
+ *            watcher: an idle program makes no wake-ups at all. End: all are idle, no queue holds anything, `alive` is
+ *            0. Only running behaviours change `alive`, so the state is final.
  * Threads    Schedulers; wr_wake_all from any and from signal handlers.
  * Cost       Sleep and wake are what the kernel takes.
  */
 #include "actors/scheduler.h"
 
-/* The last look before sleeping. In the shared queue nothing may be missed; a ring's owner is awake and runs what is there. */
+/* The last look before sleeping. In the shared queue nothing may be missed; a ring's owner is awake and runs what is
+ * there. */
 static bool work_for(const wr_scheduler *scheduler)
 {
     const wr_runtime *runtime = scheduler->runtime;

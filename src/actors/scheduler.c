@@ -113,9 +113,9 @@ static weir_actor *take_own(wr_scheduler *scheduler)
     return wr_deque_pop(&scheduler->ring);
 }
 
-/* May this scheduler, which has nothing to do, take from the ring of `victim`? One that looked because a millisecond was
- * over leaves a single waiting actor to an owner that makes progress: it most likely talks to the one that runs there, and
- * the two are faster together. If it finds one waiting again and again, it takes it. */
+/* May this scheduler, which has nothing to do, take from the ring of `victim`? One that looked because a millisecond
+ * was over leaves a single waiting actor to an owner that makes progress: it most likely talks to the one that runs
+ * there, and the two are faster together. If it finds one waiting again and again, it takes it. */
 static bool may_rob_ring(wr_scheduler *scheduler, wr_scheduler *victim, bool stuck)
 {
     uint64_t waiting = wr_deque_length(&victim->ring);
@@ -144,8 +144,8 @@ static weir_actor *rob(wr_scheduler *scheduler, wr_scheduler *victim)
     return NULL;
 }
 
-/* Half of somebody's ring, beginning with a random scheduler, or the slot of one that has been in the same turn since this
- * one last looked. */
+/* Half of somebody's ring, beginning with a random scheduler, or the slot of one that has been in the same turn since
+ * this one last looked. */
 static weir_actor *steal(wr_scheduler *scheduler)
 {
     wr_runtime *runtime = scheduler->runtime;

@@ -129,8 +129,8 @@ typedef struct wr_address { /* parsed form; the text form and its parser live in
     char path[WR_UNIX_PATH_MAX + 1];
 } wr_address;
 
-/* The text of an IP address, without port or scope, to 4 or 16 bytes in network order: 0 or -EINVAL; and back, the shortest
- * text of it. Pure: no name is looked up. */
+/* The text of an IP address, without port or scope, to 4 or 16 bytes in network order: 0 or -EINVAL; and back, the
+ * shortest text of it. Pure: no name is looked up. */
 #define WR_IP_TEXT_MAX 46
 int wr_ip_parse(const char *text, wr_address_kind kind, uint8_t out[16]);
 void wr_ip_format(wr_address_kind kind, const uint8_t ip[16], char out[WR_IP_TEXT_MAX]);

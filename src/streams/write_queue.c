@@ -2,8 +2,8 @@
 /* streams/write_queue.c: see write_queue.h.
  *
  * Job        Keep what was written and not yet sent: small pieces copied into tail blocks, large buffers referenced.
- * Invariants Pieces leave in the order they came. A referenced buffer is reachable through the ring until its last byte is
- *            out; `bytes` is the sum of what the pieces still hold.
+ * Invariants Pieces leave in the order they came. A referenced buffer is reachable through the ring until its last byte
+ *            is out; `bytes` is the sum of what the pieces still hold.
  * Threads    The stream's owner.
  * Cost       A small write: a copy. A large one: an entry in the ring. Sending: one system call for up to
  *            WR_SLICES_MAX pieces.
